@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The driver. It fetches the base, lays the series over it in build/git, and
+# hands over to the base's own Makefile there. Each target is a line or two
+# here and a script in scripts/.
+#
+# Variables:
+#   CFLAGS='-O2 -g'       for our build and for the baseline alike
+#   JOBS=N                jobs at a time (default: the number of cores)
+#   GIT_TARBALL=/path     the base, if it is not to be downloaded
+#   BASE_ANY=1            take a later 2.47.z if the mirror has nothing else
+#   BUILD=/path           build there instead of in build/
+#   NO_LIBDEFLATE=1       build without libdeflate
+#   FORCE=1               set aside what is not exported in build/git
+#   REPO= WORKERS= ROUNDS=    for make demo
+#   T='t1*' UPSTREAM_MODES='2 default'    for make test-upstream
+#   BENCH_ARGS=...        for make bench
+# Anything else on the command line (SANITIZE=address, DEVELOPER=1, ...) goes
+# through to the base's Makefile.
+
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+BUILD ?= build
+override BUILD := $(abspath $(BUILD))
+UPSTREAM_MODES ?= 2 default
+
+export BUILD CACHE GIT_TARBALL BASE_ANY FORCE NO_LIBDEFLATE JOBS CFLAGS
+export REPO WORKERS ROUNDS UPSTREAM_MODES
+
+# make in a source tree, with all cores unless this make was told how many
+submake = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS)) --no-print-directory
+
+# The targets here wait for each other; what they start uses the cores.
+.NOTPARALLEL:
+
+.PHONY: all baseline install
+all:
+	@scripts/deps --check build
+	@scripts/assemble
+	@scripts/config-mak $(BUILD)/git
+	@+$(submake) -C $(BUILD)/git
+
+baseline:
+	@scripts/deps --check build
+	@scripts/baseline
+	@scripts/config-mak $(BUILD)/baseline
+	@+$(submake) -C $(BUILD)/baseline
+
+install: all
+	@test -n "$(prefix)" || { echo "say where: make install prefix=DIR" >&2; exit 2; }
+	@+$(submake) -C $(BUILD)/git install prefix='$(abspath $(prefix))'
+
+.PHONY: demo bench perf
+demo: all baseline
+	@scripts/demo
+
+# The benchmark runner's own options: make bench BENCH_ARGS='--help'
+bench: all baseline
+	@scripts/deps --check build bench
+	@contrib/parallel-checkout/bench --baseline $(BUILD)/baseline --ours $(BUILD)/git $(BENCH_ARGS)
+
+# upstream's t/perf framework on our p208* scripts; see scripts/perf
+perf: all baseline
+	@scripts/deps --check build bench
+	@scripts/perf
+
+.PHONY: test test-upstream check-style
+test: all
+	@scripts/deps --check build test
+	@scripts/test-own
+
+test-upstream: all
+	@scripts/deps --check build test
+	@scripts/test-upstream '$(T)'
+
+check-style:
+	@scripts/deps --check test
+	@scripts/check-style
+
+.PHONY: series export deps clean
+series: all
+	@scripts/series
+
+export:
+	@scripts/export
+
+deps:
+	@scripts/deps
+
+# The cache with the base's tarball stays; build/git may hold commits that are
+# not exported, so it has to be free of them.
+clean:
+	@scripts/clean

@@ -1,0 +1,130 @@
+# shellcheck shell=sh disable=SC2034 # the variables are for who sources this
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What the scripts beside this file share: where things are, how an error
+# looks, how the pin is read, and a `git` that depends on nobody's
+# configuration. Sourced, never run; the caller has set -e.
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+build=${BUILD:-$top/build}
+case $build in
+/*) ;;
+*) build=$(pwd)/$build ;;
+esac
+cache=${CACHE:-$top/.cache}
+case $cache in
+/*) ;;
+*) cache=$(pwd)/$cache ;;
+esac
+# for the scripts that a script starts, from wherever it is then
+export BUILD="$build" CACHE="$cache"
+base=$top/base/2.47.3
+tree=$build/git
+prog=$(basename "$0")
+
+# The system's git is used for the work on build/git: it must see neither the
+# repository that this script was started from nor any personal settings, or
+# commit ids and patches would differ from machine to machine.
+# shellcheck disable=SC2046 # one variable name a line, no spaces
+unset $(git rev-parse --local-env-vars 2>/dev/null) 2>/dev/null || :
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+export GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1
+export LC_ALL=C TZ=UTC
+
+say () {
+	printf '%s: %s\n' "$prog" "$*" >&2
+}
+
+die () {
+	printf '%s: error: %s\n' "$prog" "$*" >&2
+	exit 1
+}
+
+# pin_get <name>: the value that base/*/pin gives to <name>.
+pin_get () {
+	sed -n "s/^$1 //p" "$base/pin" | grep . ||
+	die "base/$(basename "$base")/pin has no line '$1'"
+}
+
+sha256_of () {
+	sha256sum <"$1" | cut -d' ' -f1
+}
+
+# The branch of build/git that holds the series, and the names of the two
+# commits that bound what scripts/assemble made last.
+branch=series
+ref_base=refs/heads/base
+ref_made=refs/assembled
+
+# git in build/git
+tgit () {
+	git -C "$tree" "$@"
+}
+
+# Whether a path of this repository belongs to the project itself. Every other
+# path is a file of ours that is laid over the base at the same place.
+is_project_path () {
+	case $1 in
+	.*|build*/*|base/*|scripts/*) return 0 ;;
+	contrib/parallel-checkout/*) return 0 ;;
+	Makefile|*.md) case $1 in */*) return 1 ;; esac; return 0 ;;
+	COPYING*|LICENSES/*) return 0 ;;
+	esac
+	return 1
+}
+
+# The files of ours, one path a line, sorted. Leavings of editors and of patch
+# are passed over, as .gitignore does.
+our_files () {
+	(
+		cd "$top" &&
+		find . \( -path './.?*' -o -path './build*' -o \
+			-path "./${build#"$top"/}" -o -path ./base -o \
+			-path ./scripts -o \
+			-path ./contrib/parallel-checkout -o \
+			-name __pycache__ \) -prune -o \
+			\( -type f -o -type l \) \
+			! -name '*~' ! -name '*.sw?' ! -name '*.o' \
+			! -name '*.rej' ! -name '*.orig' ! -name '.#*' -print
+	) |
+	sed 's,^\./,,' | sort |
+	while IFS= read -r f
+	do
+		is_project_path "$f" || printf '%s\n' "$f"
+	done
+}
+
+# The lines of the series file that are steps.
+series_steps () {
+	sed -e 's/[[:space:]]*$//' -e '/^[[:space:]]*#/d' -e '/^$/d' "$base/series"
+}
+
+# Everything of this repository that build/git is made from, as "sum mode path"
+# lines. scripts/assemble keeps the list of its last run beside the result.
+input_manifest () {
+	(
+		cd "$top" || exit 1
+		{
+			our_files
+			find "${base#"$top"/}" -name '*.patch' -o -name series
+		} | sort | while IFS= read -r f
+		do
+			printf '%s %s %s\n' "$(sha256_of "$f")" "$(stat -c %A "$f")" "$f"
+		done
+	)
+}
+made_from=$tree/.git/assembled-from
+
+# Prints what work build/git holds that would be lost with it, if any.
+unexported () {
+	if test "$(tgit symbolic-ref -q HEAD)" != "refs/heads/$branch"
+	then
+		echo "is not on its branch '$branch' (is a rebase under way?)"
+	elif test -n "$(tgit status --porcelain --untracked-files=no)"
+	then
+		echo "has edits that are not committed"
+	elif test "$(tgit rev-parse HEAD)" != "$(tgit rev-parse -q --verify "$ref_made")"
+	then
+		echo "has commits that are not exported"
+	fi
+}
