@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Feed anything to the decoder of parallel checkout's messages, as both ends
+ * would: a stream of frames, each with items or results.
+ */
+#include "git-compat-util.h"
+#include "hash.h"
+#include "parallel-checkout/wire.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Touch what a string claims to be, and stop if it is not in the frame. */
+static void check_string(const struct wire_frame *frame, const char *s)
+{
+	const char *start = (const char *)frame->payload;
+
+	if (s < start || s >= start + frame->len)
+		abort();
+	if (s + strlen(s) >= start + frame->len)
+		abort();
+}
+
+static void decode_frame(const struct wire_frame *frame,
+			 const struct git_hash_algo *algo)
+{
+	struct wire_cursor cursor;
+
+	wire_open_frame(&cursor, frame);
+	if (frame->type == WIRE_ITEMS) {
+		struct checkout_item item;
+
+		while (wire_get_item(&cursor, &item, algo) > 0) {
+			check_string(frame, item.path);
+			if (strlen(item.path) != item.path_len ||
+			    !item.path_len)
+				abort();
+			if (item.ca.working_tree_encoding)
+				check_string(frame,
+					     item.ca.working_tree_encoding);
+		}
+	} else {
+		struct wire_summary summary;
+		struct checkout_result result;
+
+		if (wire_get_summary(&cursor, &summary) <= 0)
+			return;
+		while (wire_get_result(&cursor, &result) > 0)
+			if (result.status < CHECKOUT_WRITTEN ||
+			    result.status > CHECKOUT_DECLINED)
+				abort();
+	}
+	if (cursor.p > cursor.end)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *buf = (const char *)data;
+	struct wire_frame frame;
+	ssize_t n;
+
+	while ((n = wire_next_frame(buf, size, &frame)) > 0) {
+		if ((size_t)n > size)
+			abort();
+		decode_frame(&frame, &hash_algos[GIT_HASH_SHA1]);
+		decode_frame(&frame, &hash_algos[GIT_HASH_SHA256]);
+		buf += n;
+		size -= n;
+	}
+	return 0;
+}

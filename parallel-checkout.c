@@ -1,0 +1,808 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The main process's side of parallel checkout: which entries are fit for it,
+ * what is believed of their paths, the queue, and what becomes of the results.
+ * Processes are pool.c's job, policy is tune.c's, and writing is writer.c's.
+ *
+ * While workers are in flight, nothing here or in entry.c removes, renames or
+ * replaces anything in the working tree: an entry for which that is necessary
+ * is put off until all workers are idle.
+ */
+#define USE_THE_REPOSITORY_VARIABLE
+#include "git-compat-util.h"
+#include "config.h"
+#include "convert.h"
+#include "entry.h"
+#include "gettext.h"
+#include "hashmap.h"
+#include "mem-pool.h"
+#include "object-file.h"
+#include "parallel-checkout.h"
+#include "parallel-checkout/pool.h"
+#include "parallel-checkout/tune.h"
+#include "parallel-checkout/writer.h"
+#include "progress.h"
+#include "read-cache-ll.h"
+#include "read-cache.h"
+#include "strvec.h"
+#include "thread-utils.h"
+#include "trace2.h"
+
+/* Entries queued between two looks at the workers. */
+#define ENTRIES_PER_LOOK 32
+
+/*
+ * Put-off entries that make it worth to use the workers for them as well, after
+ * what was in their way has been removed.
+ */
+#define MIN_SECOND_ROUND 100
+
+/* No file system has longer paths. */
+#define MAX_PATH_LEN (64 * 1024)
+
+/* An entry that has been taken. */
+struct queued_entry {
+	struct cache_entry *ce;
+	int *nr_checkouts;
+
+	/* What may be replaced; see struct checkout_item. */
+	const struct stat_data *old_sd;
+	uint32_t old_mode;
+
+	/* From struct conv_attrs. The string is interned. */
+	const char *encoding;
+	unsigned char crlf_action;
+	unsigned ident : 1;
+
+	/* Ineligible, or not as believed: for the classic code. */
+	unsigned put_off : 1;
+	unsigned char status;
+};
+
+struct parallel_checkout {
+	enum pc_status status;
+	const struct checkout *state;
+	const struct index_state *old_index;
+	unsigned int old_pos;		/* in old_index */
+	struct progress *progress;
+	unsigned int *progress_cnt;
+	int num_workers, threshold;
+
+	/*
+	 * The queue. Of entries[next..nr), `queued` ones are to be given to a
+	 * worker (the others are put off); `in_flight` ones of
+	 * entries[0..next) have been given to a worker and not been answered.
+	 */
+	struct queued_entry *entries;
+	size_t nr, alloc, next, queued, in_flight;
+	size_t taken, since_look;
+
+	/* Stat data that somebody else saw; owned. */
+	struct mem_pool seen;
+
+	/*
+	 * Only take entries whose path has been cleared by the caller. Workers
+	 * are not started before all have been taken.
+	 */
+	unsigned only_cleared : 1;
+
+	/* The queue will not grow any more. */
+	unsigned complete : 1;
+
+	/* Neither workers nor the writer can be used. */
+	unsigned disabled : 1;
+
+	unsigned pool_started : 1, writer_opened : 1, root_ready : 1;
+	struct worker_pool pool;
+	struct checkout_writer writer;
+	int workers_started;
+
+	/*
+	 * state->base_dir up to its last slash, and what comes after that,
+	 * which is the beginning of the names of the files.
+	 */
+	char *root;
+	const char *name_prefix;
+	struct strbuf path;	/* name_prefix and an entry's name */
+
+	uintmax_t conflicts, declined;
+	int errs;
+};
+
+static struct parallel_checkout parallel_checkout;
+
+enum pc_status parallel_checkout_status(void)
+{
+	return parallel_checkout.status;
+}
+
+static const int DEFAULT_THRESHOLD_FOR_PARALLELISM = 100;
+static const int DEFAULT_NUM_WORKERS = 1;
+
+void get_parallel_checkout_configs(int *num_workers, int *threshold)
+{
+	const char *env = getenv("GIT_TEST_CHECKOUT_WORKERS");
+
+	*num_workers = DEFAULT_NUM_WORKERS;
+	*threshold = DEFAULT_THRESHOLD_FOR_PARALLELISM;
+	if (env && *env) {
+		if (strtol_i(env, 10, num_workers))
+			die(_("invalid value for '%s': '%s'"),
+			    "GIT_TEST_CHECKOUT_WORKERS", env);
+		*threshold = 0;
+	} else {
+		git_config_get_int("checkout.workers", num_workers);
+		git_config_get_int("checkout.thresholdforparallelism",
+				   threshold);
+	}
+	if (*num_workers < 1)
+		*num_workers = online_cpus();
+}
+
+void parallel_checkout_begin(const struct checkout *state,
+			     const struct index_state *old_index,
+			     struct progress *progress,
+			     unsigned int *progress_cnt)
+{
+	struct parallel_checkout *pc = &parallel_checkout;
+
+	if (pc->status != PC_UNINITIALIZED)
+		BUG("parallel checkout already initialized");
+	if (old_index == state->istate)
+		BUG("the old index is the one to be updated");
+
+	memset(pc, 0, sizeof(*pc));
+	pc->status = PC_ACCEPTING_ENTRIES;
+	pc->state = state;
+	pc->old_index = old_index;
+	pc->progress = progress;
+	pc->progress_cnt = progress_cnt;
+	get_parallel_checkout_configs(&pc->num_workers, &pc->threshold);
+	mem_pool_init(&pc->seen, 0);
+	strbuf_init(&pc->path, 0);
+
+	/*
+	 * "Only what exists" has to be looked at anyway, and there is no point
+	 * in believing something first.
+	 */
+	pc->only_cleared = state->not_new;
+
+	trace2_region_enter("pcheckout", "main", the_repository);
+}
+
+size_t parallel_checkout_taken(void)
+{
+	return parallel_checkout.taken;
+}
+
+static void advance_progress(struct parallel_checkout *pc)
+{
+	if (pc->progress)
+		display_progress(pc->progress, ++*pc->progress_cnt);
+}
+
+static void entry_written(struct parallel_checkout *pc, struct cache_entry *ce,
+			  int *nr_checkouts,
+			  const struct checkout_result *result)
+{
+	if (result->has_sd) {
+		struct stat st;
+
+		memset(&st, 0, sizeof(st));
+		st.st_mode = ce->ce_mode;
+		fake_lstat_data(&result->sd, &st);
+		update_ce_after_write(pc->state, ce, &st);
+	}
+	if (nr_checkouts)
+		(*nr_checkouts)++;
+}
+
+/*
+ * The leading directories that are part of a --prefix may be symbolic links,
+ * and have to be made by us. Returns -1 if that is not possible; then the
+ * classic code will report it.
+ */
+static int prepare_root(struct parallel_checkout *pc)
+{
+	const char *base_dir = pc->state->base_dir;
+	const char *slash = find_last_dir_sep(base_dir);
+
+	if (pc->root_ready)
+		return 0;
+	if (slash) {
+		char *some_file = xstrfmt("%.*sx", (int)(slash + 1 - base_dir),
+					  base_dir);
+		int ret = safe_create_leading_directories_no_share(some_file);
+
+		free(some_file);
+		if (ret)
+			return -1;
+		pc->root = xmemdupz(base_dir, slash + 1 - base_dir);
+		pc->name_prefix = slash + 1;
+	} else {
+		pc->root = xstrdup("");
+		pc->name_prefix = base_dir;
+	}
+	pc->root_ready = 1;
+	return 0;
+}
+
+static int prepare_writer(struct parallel_checkout *pc)
+{
+	if (pc->writer_opened)
+		return 0;
+	if (writer_open(&pc->writer, the_repository, pc->root,
+			pc->state->refresh_cache) < 0)
+		return -1;
+	pc->writer_opened = 1;
+	return 0;
+}
+
+/*
+ * Make an item of a queued entry. Its path is only valid until the next call.
+ */
+static void prepare_item(struct parallel_checkout *pc,
+			 const struct queued_entry *entry, uint32_t id,
+			 struct checkout_item *item)
+{
+	const struct cache_entry *ce = entry->ce;
+
+	memset(item, 0, sizeof(*item));
+	item->id = id;
+	item->mode = ce->ce_mode;
+	oidcpy(&item->oid, &ce->oid);
+	item->ca.crlf_action = entry->crlf_action;
+	item->ca.ident = entry->ident;
+	item->ca.working_tree_encoding = entry->encoding;
+	if (*pc->name_prefix) {
+		strbuf_reset(&pc->path);
+		strbuf_addstr(&pc->path, pc->name_prefix);
+		strbuf_add(&pc->path, ce->name, ce_namelen(ce));
+		item->path = pc->path.buf;
+		item->path_len = pc->path.len;
+	} else {
+		item->path = ce->name;
+		item->path_len = ce_namelen(ce);
+	}
+	if (entry->old_sd) {
+		item->old_mode = entry->old_mode;
+		item->old_sd = *entry->old_sd;
+	}
+}
+
+/* Write an entry in this process. Returns 0 if it is written. */
+static int write_here(struct parallel_checkout *pc,
+		      const struct queued_entry *entry)
+{
+	struct checkout_item item;
+	struct checkout_result result;
+
+	if (pc->disabled || prepare_root(pc) || prepare_writer(pc)) {
+		pc->disabled = 1;
+		return -1;
+	}
+	prepare_item(pc, entry, 0, &item);
+	writer_write(&pc->writer, &item, &result);
+	if (result.status != CHECKOUT_WRITTEN)
+		return -1;
+	entry_written(pc, entry->ce, entry->nr_checkouts, &result);
+	return 0;
+}
+
+static int in_same_directory(const struct cache_entry *a,
+			     const struct cache_entry *b)
+{
+	const char *slash = strrchr(b->name, '/');
+	size_t len = slash ? slash + 1 - b->name : 0;
+
+	return ce_namelen(a) > len && !memcmp(a->name, b->name, len) &&
+		!memchr(a->name + len, '/', ce_namelen(a) - len);
+}
+
+/* Give the next entries of the queue to a worker. */
+static void send_batch(struct parallel_checkout *pc, int worker)
+{
+	const struct tune_batch now = {
+		.workers = pc->pool.running,
+		.queued = pc->queued,
+		.complete = pc->complete,
+		.entries = pc->pool.stats.entries,
+		.busy_ns = pc->pool.stats.busy_ns,
+	};
+	size_t size = tune_batch_size(&now), n = 0, start;
+	const struct cache_entry *last = NULL;
+	struct strbuf *frame;
+
+	frame = pool_begin_batch(&pc->pool, worker, &start);
+	while (n < size && pc->queued) {
+		const struct queued_entry *entry = &pc->entries[pc->next];
+		struct checkout_item item;
+
+		if (entry->put_off) {
+			pc->next++;
+			continue;
+		}
+
+		/*
+		 * A worker that begins a directory should rather finish it
+		 * than have another one work in it at the same time.
+		 */
+		if (n >= size / 2 && last && !in_same_directory(entry->ce, last))
+			break;
+
+		prepare_item(pc, entry, pc->next, &item);
+		if (frame->len - start +
+		    wire_item_size(&item, the_hash_algo) > WIRE_MAX_PAYLOAD)
+			break;
+		pool_add_item(&pc->pool, worker, &item);
+		last = entry->ce;
+		pc->next++;
+		pc->queued--;
+		pc->in_flight++;
+		n++;
+	}
+	pool_end_batch(&pc->pool, worker, start);
+}
+
+static void put_off(struct queued_entry *entry, enum checkout_status status)
+{
+	entry->put_off = 1;
+	entry->status = status;
+}
+
+static void take_result(struct parallel_checkout *pc,
+			const struct checkout_result *result)
+{
+	struct queued_entry *entry = &pc->entries[result->id];
+
+	pc->in_flight--;
+	if (result->status != CHECKOUT_WRITTEN) {
+		if (result->status == CHECKOUT_CONFLICT)
+			pc->conflicts++;
+		else
+			pc->declined++;
+		put_off(entry, result->status);
+		return;
+	}
+	entry->status = CHECKOUT_WRITTEN;
+	entry_written(pc, entry->ce, entry->nr_checkouts, result);
+	advance_progress(pc);
+}
+
+static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
+{
+	struct checkout_result result;
+	uint32_t id;
+	int worker;
+
+	pc->since_look = 0;
+	while (pc->queued && (worker = pool_free_worker(&pc->pool)) >= 0)
+		send_batch(pc, worker);
+
+	pool_poll(&pc->pool, timeout_ms);
+
+	while (pool_next_result(&pc->pool, &result))
+		take_result(pc, &result);
+	while (pool_next_lost(&pc->pool, &id)) {
+		pc->in_flight--;
+		put_off(&pc->entries[id], CHECKOUT_PENDING);
+	}
+}
+
+static void start_workers(struct parallel_checkout *pc, int nr)
+{
+	struct strvec args = STRVEC_INIT;
+
+	if (pc->pool_started || pc->disabled)
+		return;
+	if (prepare_root(pc)) {
+		pc->disabled = 1;
+		return;
+	}
+
+	strvec_push(&args, "checkout--worker");
+	strvec_pushf(&args, "--protocol=%d", WIRE_PROTOCOL);
+	if (*pc->root)
+		strvec_pushf(&args, "--root=%s", pc->root);
+	if (pc->state->refresh_cache)
+		strvec_push(&args, "--stat");
+
+	pc->pool_started = 1;
+	pc->workers_started = pool_start(&pc->pool, nr, &args, the_hash_algo);
+	if (pc->workers_started < nr)
+		warning(_("could start %d of %d checkout workers"),
+			pc->workers_started, nr);
+	strvec_clear(&args);
+}
+
+/* Are there, or may there soon be, workers that write? */
+static int is_streaming(const struct parallel_checkout *pc)
+{
+	return pc->pool_started && pc->pool.running;
+}
+
+static struct queued_entry *append_entry(struct parallel_checkout *pc,
+					 const struct queued_entry *entry)
+{
+	if (pc->nr >= UINT32_MAX)
+		BUG("too many entries for parallel checkout");
+	ALLOC_GROW(pc->entries, pc->nr + 1, pc->alloc);
+	pc->entries[pc->nr] = *entry;
+	return &pc->entries[pc->nr++];
+}
+
+/*
+ * For an entry that is not fit for a worker, or whose path needs the classic
+ * code. That can do its work now if nothing is in flight.
+ */
+static int leave_or_put_off(struct parallel_checkout *pc,
+			    struct cache_entry *ce, int *nr_checkouts)
+{
+	struct queued_entry entry = {
+		.ce = ce,
+		.nr_checkouts = nr_checkouts,
+		.put_off = 1,
+	};
+
+	if (!is_streaming(pc))
+		return -1;
+	append_entry(pc, &entry);
+	pc->taken++;
+	return 0;
+}
+
+static int is_eligible(const struct cache_entry *ce,
+		       const struct conv_attrs *ca)
+{
+	/*
+	 * A submodule is checked out by a child process that has its own
+	 * workers. Symbolic links are few.
+	 */
+	if (!S_ISREG(ce->ce_mode) || ce_namelen(ce) >= MAX_PATH_LEN)
+		return 0;
+
+	switch (classify_conv_attrs(ca)) {
+	case CA_CLASS_INCORE:
+	case CA_CLASS_STREAMABLE:
+		return 1;
+	case CA_CLASS_INCORE_FILTER:
+		/*
+		 * Nobody promised that two instances of a filter command can
+		 * run at the same time.
+		 */
+		return 0;
+	case CA_CLASS_INCORE_PROCESS:
+		/*
+		 * There is one filter process, it speaks with one client, and
+		 * it may delay its answers, which only the main process
+		 * can handle.
+		 */
+		return 0;
+	}
+	BUG("unsupported conv_attrs classification");
+}
+
+static void fill_attrs(struct queued_entry *entry, const struct conv_attrs *ca)
+{
+	entry->crlf_action = ca->crlf_action;
+	entry->ident = !!ca->ident;
+
+	/*
+	 * The string belongs to the attribute stack, which drops it when it
+	 * comes to another directory.
+	 */
+	if (ca->working_tree_encoding)
+		entry->encoding = strintern(ca->working_tree_encoding);
+}
+
+static void enqueue(struct parallel_checkout *pc,
+		    const struct queued_entry *entry)
+{
+	append_entry(pc, entry);
+	pc->queued++;
+}
+
+/*
+ * Take an entry, which is eligible but for its attributes. Its old_sd and
+ * old_mode are set.
+ */
+static int take(struct parallel_checkout *pc, struct queued_entry *entry)
+{
+	struct conv_attrs ca;
+	int nr;
+
+	convert_attrs(pc->state->istate, &ca, entry->ce->name);
+	if (!is_eligible(entry->ce, &ca))
+		return leave_or_put_off(pc, entry->ce, entry->nr_checkouts);
+	fill_attrs(entry, &ca);
+
+	if (pc->num_workers < 2)
+		return write_here(pc, entry);
+
+	if (!pc->root_ready && prepare_root(pc)) {
+		pc->disabled = 1;
+		return -1;
+	}
+	enqueue(pc, entry);
+	pc->taken++;
+
+	if (!pc->pool_started) {
+		nr = tune_workers(pc->num_workers, pc->threshold, pc->queued, 0);
+		if (nr)
+			start_workers(pc, nr);
+	}
+	if (is_streaming(pc) && ++pc->since_look >= ENTRIES_PER_LOOK)
+		look_at_workers(pc, 0);
+	return 0;
+}
+
+static int has_stat_data(const struct cache_entry *ce)
+{
+	static const struct stat_data none;
+
+	return memcmp(&ce->ce_stat_data, &none, sizeof(none));
+}
+
+/*
+ * Find what the old index has at the path. Entries mostly come in the order of
+ * the index, so we need not search. To miss one is no harm: the writer will
+ * find the file, and report a conflict.
+ */
+static const struct cache_entry *find_old(struct parallel_checkout *pc,
+					  const struct cache_entry *ce)
+{
+	const struct index_state *old_index = pc->old_index;
+
+	while (old_index && pc->old_pos < old_index->cache_nr) {
+		const struct cache_entry *old = old_index->cache[pc->old_pos];
+		int cmp = cmp_cache_name_compare(&old, &ce);
+
+		if (!cmp)
+			return old;
+		if (cmp > 0)
+			break;
+		pc->old_pos++;
+	}
+	return NULL;
+}
+
+/*
+ * Does the stat data of the old entry prove that a file which still has it is
+ * the one that the index knows?
+ */
+static int proves_content(const struct index_state *istate,
+			  const struct cache_entry *old)
+{
+	return (S_ISREG(old->ce_mode) || S_ISLNK(old->ce_mode)) &&
+		!(old->ce_flags & (CE_VALID | CE_SKIP_WORKTREE)) &&
+		has_stat_data(old) && !is_racy_timestamp(istate, old);
+}
+
+int parallel_checkout_offer(struct cache_entry *ce,
+			    const struct checkout *state, int *nr_checkouts)
+{
+	struct parallel_checkout *pc = &parallel_checkout;
+	struct queued_entry entry = {
+		.ce = ce,
+		.nr_checkouts = nr_checkouts,
+	};
+	const struct cache_entry *old;
+
+	if (pc->status != PC_ACCEPTING_ENTRIES || state != pc->state ||
+	    pc->only_cleared || pc->disabled)
+		return -1;
+
+	if (!S_ISREG(ce->ce_mode) || (ce->ce_flags & CE_WT_REMOVE))
+		return leave_or_put_off(pc, ce, nr_checkouts);
+
+	/* The file may be up to date; that can be seen without removing it. */
+	if (has_stat_data(ce))
+		return -1;
+
+	old = find_old(pc, ce);
+	if (old && proves_content(pc->old_index, old)) {
+		entry.old_mode = old->ce_mode;
+		entry.old_sd = &old->ce_stat_data;
+	}
+	return take(pc, &entry);
+}
+
+int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
+				 const struct checkout *state,
+				 int *nr_checkouts)
+{
+	struct parallel_checkout *pc = &parallel_checkout;
+	struct queued_entry entry = {
+		.ce = ce,
+		.nr_checkouts = nr_checkouts,
+	};
+
+	if (pc->status != PC_ACCEPTING_ENTRIES || state != pc->state ||
+	    pc->only_cleared || pc->disabled)
+		return -1;
+
+	/*
+	 * A clone reports the paths that collide; that is the classic code's
+	 * business. So are directories. And an entry that we did not take
+	 * from parallel_checkout_offer() is only of interest if it was the
+	 * file now seen that kept us from it.
+	 */
+	if (!S_ISREG(ce->ce_mode) ||
+	    (st && (state->clone ||
+		    !(S_ISREG(st->st_mode) || S_ISLNK(st->st_mode)))) ||
+	    (!has_stat_data(ce) && !(st && pc->num_workers < 2)))
+		return leave_or_put_off(pc, ce, nr_checkouts);
+
+	if (st) {
+		struct stat copy = *st;
+		struct stat_data *sd = mem_pool_alloc(&pc->seen, sizeof(*sd));
+
+		fill_stat_data(sd, &copy);
+		entry.old_mode = st->st_mode;
+		entry.old_sd = sd;
+	}
+	return take(pc, &entry);
+}
+
+int parallel_checkout_offer_cleared(struct cache_entry *ce,
+				    const struct conv_attrs *ca,
+				    const struct checkout *state,
+				    int *nr_checkouts)
+{
+	struct parallel_checkout *pc = &parallel_checkout;
+	struct queued_entry entry = {
+		.ce = ce,
+		.nr_checkouts = nr_checkouts,
+	};
+
+	if (pc->status == PC_UNINITIALIZED || state != pc->state ||
+	    !pc->only_cleared || pc->disabled ||
+	    !S_ISREG(ce->ce_mode) || !is_eligible(ce, ca))
+		return -1;
+
+	fill_attrs(&entry, ca);
+	if (pc->num_workers < 2)
+		return write_here(pc, &entry);
+	if (!pc->root_ready && prepare_root(pc)) {
+		pc->disabled = 1;
+		return -1;
+	}
+	enqueue(pc, &entry);
+	if (pc->status == PC_ACCEPTING_ENTRIES)
+		pc->taken++;
+	return 0;
+}
+
+/* Wait until the workers have done all that is queued. */
+static void drain(struct parallel_checkout *pc)
+{
+	while (pc->pool_started && pc->pool.running &&
+	       (pc->queued || pc->in_flight))
+		look_at_workers(pc, -1);
+}
+
+/* Run the classic code for an entry. Nothing is in flight. */
+static void write_classic(struct parallel_checkout *pc, size_t i)
+{
+	struct queued_entry *entry = &pc->entries[i];
+	struct cache_entry *ce = entry->ce;
+	int *nr_checkouts = entry->nr_checkouts;
+	size_t nr = pc->nr;
+
+	if (checkout_entry_ca(ce, NULL, pc->state, NULL, nr_checkouts) < 0)
+		pc->errs = 1;
+
+	/* If it was queued once more, it is not done yet. */
+	if (pc->nr == nr)
+		advance_progress(pc);
+}
+
+/*
+ * Write what is queued in this process: there are too few entries, or no
+ * workers.
+ */
+static void write_queued_here(struct parallel_checkout *pc)
+{
+	for (; pc->queued; pc->next++) {
+		struct queued_entry *entry = &pc->entries[pc->next];
+
+		if (entry->put_off)
+			continue;
+		pc->queued--;
+		if (write_here(pc, entry)) {
+			pc->declined++;
+			write_classic(pc, pc->next);
+		} else {
+			advance_progress(pc);
+		}
+	}
+}
+
+static void write_queued(struct parallel_checkout *pc)
+{
+	int nr = tune_workers(pc->num_workers, pc->threshold, pc->queued, 1);
+
+	pc->complete = 1;
+	if (nr)
+		start_workers(pc, nr);
+	drain(pc);
+	write_queued_here(pc);
+}
+
+static size_t count_put_off(const struct parallel_checkout *pc, size_t start)
+{
+	size_t n = 0;
+
+	for (size_t i = start; i < pc->nr; i++)
+		n += pc->entries[i].put_off;
+	return n;
+}
+
+/*
+ * Do the entries that were put off, in the order in which they came. If they
+ * are many, only look at and clear their paths here, and let the workers
+ * write the files afterwards.
+ */
+static void do_put_off(struct parallel_checkout *pc, size_t start)
+{
+	size_t end = pc->nr;
+
+	pc->only_cleared = is_streaming(pc) &&
+		count_put_off(pc, start) >= MIN_SECOND_ROUND;
+	for (size_t i = start; i < end; i++)
+		if (pc->entries[i].put_off)
+			write_classic(pc, i);
+	write_queued(pc);
+
+	/* What is in the way again is so because of a collision. */
+	pc->only_cleared = 0;
+	for (size_t i = end; i < pc->nr; i++)
+		if (pc->entries[i].put_off)
+			write_classic(pc, i);
+}
+
+static void trace_stats(const struct parallel_checkout *pc)
+{
+	const struct pool_stats *stats = &pc->pool.stats;
+	struct repository *r = the_repository;
+
+	trace2_data_intmax("pcheckout", r, "workers", pc->workers_started);
+	trace2_data_intmax("pcheckout", r, "batches", stats->batches);
+	trace2_data_intmax("pcheckout", r, "entries", stats->entries);
+	trace2_data_intmax("pcheckout", r, "bytes",
+			   stats->bytes + pc->writer.bytes);
+	trace2_data_intmax("pcheckout", r, "conflicts", pc->conflicts);
+	trace2_data_intmax("pcheckout", r, "declined", pc->declined);
+	trace2_data_intmax("pcheckout", r, "lost_workers", stats->lost);
+	trace2_data_intmax("pcheckout", r, "busy_us", stats->busy_ns / 1000);
+	trace2_data_intmax("pcheckout", r, "waited_us",
+			   stats->waited_ns / 1000);
+}
+
+int parallel_checkout_finish(void)
+{
+	struct parallel_checkout *pc = &parallel_checkout;
+	int errs;
+
+	if (pc->status != PC_ACCEPTING_ENTRIES)
+		BUG("cannot finish parallel checkout: not initialized yet, or already running");
+
+	pc->status = PC_RUNNING;
+	write_queued(pc);
+	do_put_off(pc, 0);
+	trace_stats(pc);
+
+	if (pc->pool_started)
+		pool_finish(&pc->pool);
+	if (pc->writer_opened)
+		writer_close(&pc->writer);
+	mem_pool_discard(&pc->seen, 0);
+	strbuf_release(&pc->path);
+	free(pc->root);
+	free(pc->entries);
+	errs = pc->errs;
+	memset(pc, 0, sizeof(*pc));
+
+	trace2_region_leave("pcheckout", "main", the_repository);
+	return errs ? -1 : 0;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PARALLEL_CHECKOUT_H
+#define PARALLEL_CHECKOUT_H
+
+/*
+ * Write many index entries into the working tree, with the help of worker
+ * processes. Documentation/technical/parallel-checkout.txt says how it works.
+ *
+ * A user, like check_updates() in unpack-trees.c, does
+ *
+ *	parallel_checkout_begin(&state, old_index, progress, &cnt);
+ *	for each entry
+ *		errs |= checkout_entry(ce, &state, NULL, &nr_checkouts);
+ *	errs |= parallel_checkout_finish();
+ *
+ * and checkout_entry_ca() in entry.c offers each entry to parallel checkout,
+ * at up to three points, depending on how much it has found out itself:
+ * parallel_checkout_offer(), _offer_seen() and _offer_cleared(). An entry that
+ * is taken is written now or later; one that is not taken is the caller's.
+ */
+
+struct cache_entry;
+struct checkout;
+struct conv_attrs;
+struct index_state;
+struct progress;
+
+enum pc_status {
+	/* Between parallel_checkout_finish() and _begin(). */
+	PC_UNINITIALIZED = 0,
+
+	/* Entries are being offered. */
+	PC_ACCEPTING_ENTRIES,
+
+	/*
+	 * parallel_checkout_finish() has been called. Entries are written in
+	 * another order than that of the index.
+	 */
+	PC_RUNNING,
+};
+
+enum pc_status parallel_checkout_status(void);
+
+/*
+ * Read checkout.workers and checkout.thresholdForParallelism, or
+ * GIT_TEST_CHECKOUT_WORKERS. *num_workers is at least 1, which means that the
+ * main process does it all.
+ */
+void get_parallel_checkout_configs(int *num_workers, int *threshold);
+
+/*
+ * Start to accept entries. Has to be paired with parallel_checkout_finish().
+ *
+ * `state` is what checkout_entry() is going to be called with; it must stay
+ * as it is until parallel_checkout_finish(). `old_index`, which may be NULL,
+ * has the entries that the ones to be written replace; where the working tree
+ * still has what it says, files are replaced without a further look. It must
+ * not be state->istate, and must not change either. `progress` (may be NULL)
+ * is advanced, and `*progress_cnt` with it, for each entry that was taken when
+ * it is done.
+ */
+void parallel_checkout_begin(const struct checkout *state,
+			     const struct index_state *old_index,
+			     struct progress *progress,
+			     unsigned int *progress_cnt);
+
+/*
+ * Finish all entries that have been taken. Returns 0 if all of them are
+ * written, -1 otherwise, with the errors reported.
+ */
+int parallel_checkout_finish(void);
+
+/* The number of entries that have been taken so far. */
+size_t parallel_checkout_taken(void);
+
+/*
+ * Offer an entry, to be called before anything is known of its path. Return 0
+ * if the entry is taken, -1 otherwise.
+ *
+ * `nr_checkouts` (may be NULL) is incremented when the entry is written, like
+ * that of checkout_entry(). It must stay valid until
+ * parallel_checkout_finish(), and so must `ce`.
+ */
+int parallel_checkout_offer(struct cache_entry *ce,
+			    const struct checkout *state, int *nr_checkouts);
+
+/*
+ * The same for an entry that the caller has decided to write, having seen what
+ * `st` says at its path (NULL: nothing, or no directory to look in), before
+ * the caller removes what is in the way. If the entry is taken, that must be
+ * left in place.
+ */
+int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
+				 const struct checkout *state,
+				 int *nr_checkouts);
+
+/*
+ * The same for an entry whose path was found or made absent, and whose leading
+ * directories were made. `ca` are its attributes if it is a regular file.
+ */
+int parallel_checkout_offer_cleared(struct cache_entry *ce,
+				    const struct conv_attrs *ca,
+				    const struct checkout *state,
+				    int *nr_checkouts);
+
+#endif /* PARALLEL_CHECKOUT_H */

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Walk a working tree by directory handles; see dirs.h for the why.
+ */
+#include "git-compat-util.h"
+#include "dir.h"
+#include "parallel-checkout/dirs.h"
+#include "symlinks.h"
+
+#ifndef NO_OPENAT
+
+/*
+ * A handle is only ever used as the directory argument of the *at() functions,
+ * for which Linux offers descriptors that do not open the file: open(2),
+ * O_PATH. They also work for directories that we may search but not read.
+ */
+#ifndef O_PATH
+#define O_PATH O_RDONLY
+#endif
+#define HANDLE_FLAGS (O_PATH | O_DIRECTORY | O_CLOEXEC)
+
+/*
+ * Handles that are kept open at once. Beyond that depth, which only a
+ * pathological tree reaches, parents are closed as their child is entered.
+ */
+#define MAX_OPEN_LEVELS 128
+
+static void push_level(struct dir_handles *dirs, int fd, unsigned made)
+{
+	struct dir_level *level;
+
+	if (dirs->nr > MAX_OPEN_LEVELS) {
+		level = &dirs->level[dirs->nr - 1];
+		close(level->fd);
+		level->fd = -1;
+	}
+	ALLOC_GROW(dirs->level, dirs->nr + 1, dirs->alloc);
+	level = &dirs->level[dirs->nr++];
+	level->fd = fd;
+	level->path_len = dirs->path.len;
+	level->made = made;
+}
+
+static void pop_level(struct dir_handles *dirs)
+{
+	struct dir_level *level = &dirs->level[--dirs->nr];
+
+	if (level->fd >= 0)
+		close(level->fd);
+	if (dirs->nr)
+		strbuf_setlen(&dirs->path, dirs->level[dirs->nr - 1].path_len);
+}
+
+int dirs_open_root(struct dir_handles *dirs, const char *root)
+{
+	int fd = open(*root ? root : ".", HANDLE_FLAGS);
+
+	if (fd < 0)
+		return -1;
+	push_level(dirs, fd, 0);
+	return 0;
+}
+
+void dirs_release(struct dir_handles *dirs)
+{
+	while (dirs->nr)
+		pop_level(dirs);
+	FREE_AND_NULL(dirs->level);
+	dirs->alloc = 0;
+	strbuf_release(&dirs->path);
+}
+
+void dirs_forget(struct dir_handles *dirs)
+{
+	while (dirs->nr > 1)
+		pop_level(dirs);
+}
+
+static int current_fd(const struct dir_handles *dirs)
+{
+	return dirs->level[dirs->nr - 1].fd;
+}
+
+/* Enter `name` in the current directory; the component is already in `path`. */
+static int descend(struct dir_handles *dirs, const char *name)
+{
+	const struct dir_level *parent = &dirs->level[dirs->nr - 1];
+	unsigned made = 0;
+	int fd;
+
+	/*
+	 * In a directory of our own making there is most likely nothing, so
+	 * ask for the new directory at once.
+	 */
+	if (parent->made && !mkdirat(parent->fd, name, 0777))
+		made = 1;
+
+	fd = openat(parent->fd, name, HANDLE_FLAGS | O_NOFOLLOW);
+	if (fd < 0 && errno == ENOENT && !made) {
+		/*
+		 * Another worker may be doing the same; then this directory
+		 * is no less welcome.
+		 */
+		if (!mkdirat(parent->fd, name, 0777))
+			made = 1;
+		else if (errno != EEXIST)
+			return -1;
+		fd = openat(parent->fd, name, HANDLE_FLAGS | O_NOFOLLOW);
+	}
+	if (fd < 0)
+		return -1;
+	push_level(dirs, fd, made);
+	return 0;
+}
+
+int dirs_enter(struct dir_handles *dirs, const char *path, size_t len)
+{
+	struct strbuf *cur = &dirs->path;
+
+	/*
+	 * Climb to the deepest level that the path is beneath and that is
+	 * still open. The root always qualifies.
+	 */
+	while (dirs->nr > 1 &&
+	       (current_fd(dirs) < 0 || cur->len > len ||
+		memcmp(cur->buf, path, cur->len) ||
+		(cur->len < len && path[cur->len] != '/')))
+		pop_level(dirs);
+
+	while (cur->len < len) {
+		size_t parent_len = cur->len;
+		size_t name_at = parent_len ? parent_len + 1 : 0;
+		const char *slash = memchr(path + name_at, '/', len - name_at);
+		size_t end = slash ? slash - path : len;
+
+		strbuf_add(cur, path + parent_len, end - parent_len);
+		if (is_dot_or_dotdot(cur->buf + name_at)) {
+			/* verify_path() lets no such path into the index */
+			errno = EINVAL;
+			strbuf_setlen(cur, parent_len);
+			return -1;
+		}
+		if (descend(dirs, cur->buf + name_at)) {
+			strbuf_setlen(cur, parent_len);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
+{
+	return openat(current_fd(dirs), name,
+		      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		      mode);
+}
+
+int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)
+{
+	return fstatat(current_fd(dirs), name, st, AT_SYMLINK_NOFOLLOW);
+}
+
+int dirs_unlink(struct dir_handles *dirs, const char *name)
+{
+	return unlinkat(current_fd(dirs), name, 0);
+}
+
+#else /* NO_OPENAT */
+
+int dirs_open_root(struct dir_handles *dirs, const char *root)
+{
+	struct stat st;
+
+	if (stat(*root ? root : ".", &st))
+		return -1;
+	if (!S_ISDIR(st.st_mode)) {
+		errno = ENOTDIR;
+		return -1;
+	}
+	strbuf_addstr(&dirs->root, root);
+	if (dirs->root.len)
+		strbuf_complete(&dirs->root, '/');
+	return 0;
+}
+
+void dirs_release(struct dir_handles *dirs)
+{
+	strbuf_release(&dirs->path);
+	strbuf_release(&dirs->root);
+}
+
+void dirs_forget(struct dir_handles *dirs)
+{
+	strbuf_reset(&dirs->path);
+	invalidate_lstat_cache();
+}
+
+/* The path of `name` in the current directory; free() it. */
+static char *whole_path(const struct dir_handles *dirs, const char *name)
+{
+	return xstrfmt("%s%s%s%s", dirs->root.buf, dirs->path.buf,
+		       dirs->path.len ? "/" : "", name);
+}
+
+int dirs_enter(struct dir_handles *dirs, const char *path, size_t len)
+{
+	size_t root_len = dirs->root.len;
+	struct strbuf dir = STRBUF_INIT;
+	size_t end = 0;
+	int ret = 0;
+
+	strbuf_addbuf(&dir, &dirs->root);
+	while (!ret && end < len) {
+		const char *slash = memchr(path + end + !!end, '/',
+					   len - end - !!end);
+		size_t next = slash ? slash - path : len;
+
+		strbuf_add(&dir, path + end, next - end);
+		end = next;
+		if (has_dirs_only_path(dir.buf, dir.len, root_len))
+			continue;
+		if (!mkdir(dir.buf, 0777) || errno == EEXIST) {
+			if (has_dirs_only_path(dir.buf, dir.len, root_len))
+				continue;
+			errno = ENOTDIR;
+		}
+		ret = -1;
+	}
+	strbuf_reset(&dirs->path);
+	if (!ret)
+		strbuf_add(&dirs->path, path, len);
+	strbuf_release(&dir);
+	return ret;
+}
+
+int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
+{
+	char *path = whole_path(dirs, name);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+	free(path);
+	return fd;
+}
+
+int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)
+{
+	char *path = whole_path(dirs, name);
+	int ret = lstat(path, st);
+
+	free(path);
+	return ret;
+}
+
+int dirs_unlink(struct dir_handles *dirs, const char *name)
+{
+	char *path = whole_path(dirs, name);
+	int ret = unlink(path);
+
+	free(path);
+	return ret;
+}
+
+#endif /* NO_OPENAT */

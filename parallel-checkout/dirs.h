@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PARALLEL_CHECKOUT_DIRS_H
+#define PARALLEL_CHECKOUT_DIRS_H
+
+/*
+ * Handles of directories beneath the root of a working tree.
+ *
+ * A path below the root is walked one component at a time, from the handle of
+ * one directory to that of the next, and never through a symbolic link. What
+ * is done in a directory is done relative to its handle. So a symbolic link
+ * that takes a directory's place at any moment (because two paths collide, or
+ * because somebody means harm) cannot redirect an operation to another place;
+ * cf. CVE-2021-21300. Since the handles of the current directory and its
+ * parents are kept, it also costs fewer look-ups than whole paths would.
+ *
+ * Where the platform has no openat() and kin (NO_OPENAT), the same interface
+ * works with whole paths, and has_dirs_only_path() checks the leading
+ * directories, as in entry.c.
+ */
+
+#include "strbuf.h"
+
+struct dir_level {
+	int fd;			/* -1 if it was closed to spare descriptors */
+	size_t path_len;	/* of the directory's path in dir_handles.path */
+	unsigned made : 1;	/* by us, so it was empty a moment ago */
+};
+
+struct dir_handles {
+	/*
+	 * The current directory, relative to the root, without a slash at the
+	 * end. Empty for the root itself.
+	 */
+	struct strbuf path;
+
+	/* level[0] is the root, level[nr - 1] the current directory. */
+	struct dir_level *level;
+	size_t nr, alloc;
+
+	/* NO_OPENAT only: the root's path, with a slash at the end, or "". */
+	struct strbuf root;
+};
+
+#define DIR_HANDLES_INIT { \
+	.path = STRBUF_INIT, \
+	.root = STRBUF_INIT, \
+}
+
+/*
+ * Take the directory `root` (the current working directory if it is "") as the
+ * root. Symbolic links in `root` itself are followed. Returns 0, or -1 with
+ * errno set.
+ */
+int dirs_open_root(struct dir_handles *dirs, const char *root);
+
+/* Close all handles and free everything; `dirs` can be opened again. */
+void dirs_release(struct dir_handles *dirs);
+
+/*
+ * Forget all handles but the root's, so that the next dirs_enter() looks at
+ * every component again.
+ */
+void dirs_forget(struct dir_handles *dirs);
+
+/*
+ * Make path[0..len) the current directory. It is relative to the root, without
+ * a slash at either end, and with len == 0 it is the root. Components that do
+ * not exist are made with mode 0777 less the umask.
+ *
+ * Returns 0, or -1 with errno set. ENOTDIR or ELOOP mean that a component is
+ * there and is no directory. On error the current directory is one of the
+ * leading directories of the path.
+ */
+int dirs_enter(struct dir_handles *dirs, const char *path, size_t len);
+
+/*
+ * The following work on `name`, a single component, in the current directory.
+ * None follows a symbolic link. They return -1 and set errno on error.
+ */
+
+/* Create a new file for writing; returns its descriptor. */
+int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode);
+
+int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st);
+int dirs_unlink(struct dir_handles *dirs, const char *name);
+
+#endif /* PARALLEL_CHECKOUT_DIRS_H */

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PARALLEL_CHECKOUT_ITEM_H
+#define PARALLEL_CHECKOUT_ITEM_H
+
+/*
+ * What a checkout worker is asked to write, and what it answers. These two
+ * structs are the common language of all parts of parallel checkout; nothing
+ * in here does any work.
+ */
+
+#include "convert.h"
+#include "hash.h"
+#include "statinfo.h"
+
+/*
+ * One regular file to be written, together with what the main process
+ * believes of its path. The main process has not necessarily looked: it is the
+ * writer that finds out, and answers CHECKOUT_CONFLICT when it is not so.
+ */
+struct checkout_item {
+	/* Position in the main process's queue; comes back in the result. */
+	uint32_t id;
+
+	/* Mode of the index entry. Only S_IFREG | (0644 or 0755) is written. */
+	uint32_t mode;
+
+	struct object_id oid;
+
+	/*
+	 * The conversion to apply. A "drv" is never set: external filters are
+	 * not handed to workers.
+	 */
+	struct conv_attrs ca;
+
+	/*
+	 * The path, relative to the root that the writer was opened with; NUL
+	 * terminated. Neither "path" nor ca.working_tree_encoding is owned by
+	 * the item.
+	 */
+	const char *path;
+	size_t path_len;
+
+	/*
+	 * If old_mode is zero, the path is believed to be absent. Otherwise
+	 * there may be a file (or a symbolic link) of this mode with this stat
+	 * data, which is to be replaced. It being absent is fine, too.
+	 */
+	uint32_t old_mode;
+	struct stat_data old_sd;
+};
+
+enum checkout_status {
+	/* Not answered yet; never on the wire. */
+	CHECKOUT_PENDING = 0,
+
+	/* The file is there, whole. */
+	CHECKOUT_WRITTEN = 1,
+
+	/*
+	 * The path or one of its leading directories is not what it was
+	 * believed to be. Whatever is there was left alone.
+	 */
+	CHECKOUT_CONFLICT = 2,
+
+	/*
+	 * Something failed, or would have had to be said to the user. Nothing
+	 * of the new file is left. The classic code will do it again, and
+	 * will say what is to be said.
+	 */
+	CHECKOUT_DECLINED = 3,
+};
+
+struct checkout_result {
+	uint32_t id;
+	enum checkout_status status;
+
+	/*
+	 * The stat data of a CHECKOUT_WRITTEN file, if the writer was asked to
+	 * stat what it writes.
+	 */
+	unsigned has_sd : 1;
+	struct stat_data sd;
+};
+
+#endif /* PARALLEL_CHECKOUT_ITEM_H */

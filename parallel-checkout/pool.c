@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Processes and pipes of a parallel checkout; see pool.h.
+ */
+#include "git-compat-util.h"
+#include "compat/nonblock.h"
+#include "gettext.h"
+#include "parallel-checkout/pool.h"
+#include "sigchain.h"
+#include "strvec.h"
+#include "trace.h"
+
+#define READ_SIZE (64 * 1024)
+
+static void close_pipes(struct pool_worker *worker)
+{
+	if (worker->cp.in >= 0)
+		close(worker->cp.in);
+	if (worker->cp.out >= 0)
+		close(worker->cp.out);
+	worker->cp.in = worker->cp.out = -1;
+}
+
+static int start_worker(struct pool_worker *worker, const struct strvec *args)
+{
+	struct child_process *cp = &worker->cp;
+
+	strbuf_init(&worker->out, 0);
+	strbuf_init(&worker->in, 0);
+	child_process_init(cp);
+	cp->git_cmd = 1;
+	cp->in = -1;
+	cp->out = -1;
+	cp->clean_on_exit = 1;
+	strvec_pushv(&cp->args, args->v);
+	if (start_command(cp))
+		return -1;
+
+	/*
+	 * The worker may be waiting for room in its pipe of results while we
+	 * would be waiting for room in its pipe of items.
+	 */
+	if (enable_pipe_nonblock(cp->in) < 0) {
+		close_pipes(worker);
+		finish_command(cp);
+		return -1;
+	}
+	worker->running = 1;
+	return 0;
+}
+
+int pool_start(struct worker_pool *pool, int nr, const struct strvec *args,
+	       const struct git_hash_algo *algo)
+{
+	memset(pool, 0, sizeof(*pool));
+	pool->algo = algo;
+	CALLOC_ARRAY(pool->workers, nr);
+	CALLOC_ARRAY(pool->pollfds, 2 * (size_t)nr);
+	CALLOC_ARRAY(pool->pollfd_worker, 2 * (size_t)nr);
+
+	/* A worker that ended is seen by what write() and read() return. */
+	sigchain_push(SIGPIPE, SIG_IGN);
+
+	while (pool->nr < nr && !start_worker(&pool->workers[pool->nr], args))
+		pool->nr++;
+	pool->running = pool->nr;
+	return pool->nr;
+}
+
+int pool_free_worker(const struct worker_pool *pool)
+{
+	int best = -1, fewest = POOL_BATCHES_PER_WORKER;
+
+	for (int i = 0; i < pool->nr; i++) {
+		const struct pool_worker *worker = &pool->workers[i];
+
+		if (worker->running && worker->batches < fewest) {
+			best = i;
+			fewest = worker->batches;
+		}
+	}
+	return best;
+}
+
+struct strbuf *pool_begin_batch(struct worker_pool *pool, int worker,
+				size_t *start)
+{
+	struct strbuf *out = &pool->workers[worker].out;
+
+	*start = wire_begin_frame(out, WIRE_ITEMS);
+	return out;
+}
+
+void pool_add_item(struct worker_pool *pool, int nr,
+		   const struct checkout_item *item)
+{
+	struct pool_worker *worker = &pool->workers[nr];
+
+	if (worker->ids_first == worker->ids_nr)
+		worker->ids_first = worker->ids_nr = 0;
+	ALLOC_GROW(worker->ids, worker->ids_nr + 1, worker->ids_alloc);
+	worker->ids[worker->ids_nr++] = item->id;
+	wire_put_item(&worker->out, item, pool->algo);
+}
+
+void pool_end_batch(struct worker_pool *pool, int nr, size_t start)
+{
+	struct pool_worker *worker = &pool->workers[nr];
+
+	wire_end_frame(&worker->out, start);
+	worker->batches++;
+}
+
+/*
+ * The worker has ended, or cannot be understood any more. Reap it, and put what
+ * it has not answered on the list of lost entries.
+ */
+static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
+{
+	size_t n = worker->ids_nr - worker->ids_first;
+
+	worker->running = 0;
+	pool->running--;
+	pool->stats.lost++;
+
+	/* A worker that is still there finds its pipes closed, and ends. */
+	close_pipes(worker);
+	finish_command(&worker->cp);
+	warning(_("a checkout worker has ended early; "
+		  "its entries will be written by others"));
+
+	ALLOC_GROW(pool->lost, pool->lost_nr + n, pool->lost_alloc);
+	COPY_ARRAY(pool->lost + pool->lost_nr,
+		   worker->ids + worker->ids_first, n);
+	pool->lost_nr += n;
+	worker->ids_first = worker->ids_nr = 0;
+	worker->batches = 0;
+	strbuf_reset(&worker->out);
+	worker->out_sent = 0;
+}
+
+static int send_frames(struct pool_worker *worker)
+{
+	/* Not xwrite(), which would wait for the pipe to have room. */
+	ssize_t n = write(worker->cp.in, worker->out.buf + worker->out_sent,
+			  worker->out.len - worker->out_sent);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EWOULDBLOCK ||
+			errno == EINTR ? 0 : -1;
+	worker->out_sent += n;
+	if (worker->out_sent == worker->out.len) {
+		strbuf_reset(&worker->out);
+		worker->out_sent = 0;
+	}
+	return 0;
+}
+
+static int take_frame(struct worker_pool *pool, struct pool_worker *worker,
+		      const struct wire_frame *frame)
+{
+	struct wire_summary summary;
+	struct wire_cursor cursor;
+	int ret;
+
+	wire_open_frame(&cursor, frame);
+	if (frame->type != WIRE_RESULTS || !worker->batches ||
+	    wire_get_summary(&cursor, &summary) != 1)
+		return -1;
+
+	for (;;) {
+		struct checkout_result *result;
+
+		ALLOC_GROW(pool->results, pool->results_nr + 1,
+			   pool->results_alloc);
+		result = &pool->results[pool->results_nr];
+		ret = wire_get_result(&cursor, result);
+		if (ret <= 0)
+			break;
+		if (worker->ids_first == worker->ids_nr ||
+		    worker->ids[worker->ids_first] != result->id)
+			return -1;
+		worker->ids_first++;
+		pool->results_nr++;
+		pool->stats.entries++;
+	}
+	worker->batches--;
+	pool->stats.batches++;
+	pool->stats.bytes += summary.bytes;
+	pool->stats.busy_ns += summary.busy_ns;
+	return ret;
+}
+
+static int receive_frames(struct worker_pool *pool, struct pool_worker *worker)
+{
+	struct strbuf *in = &worker->in;
+	size_t used = 0;
+	ssize_t n;
+
+	strbuf_grow(in, READ_SIZE);
+	n = xread(worker->cp.out, in->buf + in->len, READ_SIZE);
+	if (n <= 0)
+		return -1;
+	strbuf_setlen(in, in->len + n);
+
+	for (;;) {
+		struct wire_frame frame;
+
+		n = wire_next_frame(in->buf + used, in->len - used, &frame);
+		if (n < 0)
+			return -1;
+		if (!n)
+			break;
+		if (take_frame(pool, worker, &frame) < 0)
+			return -1;
+		used += n;
+	}
+	strbuf_remove(in, 0, used);
+	return 0;
+}
+
+static void add_pollfd(struct worker_pool *pool, int *nr, int worker, int fd,
+		       short events)
+{
+	pool->pollfds[*nr].fd = fd;
+	pool->pollfds[*nr].events = events;
+	pool->pollfds[*nr].revents = 0;
+	pool->pollfd_worker[*nr] = worker;
+	(*nr)++;
+}
+
+void pool_poll(struct worker_pool *pool, int timeout_ms)
+{
+	uint64_t start;
+	int nr = 0, ready;
+
+	for (int i = 0; i < pool->nr; i++) {
+		struct pool_worker *worker = &pool->workers[i];
+
+		if (!worker->running)
+			continue;
+
+		/* Most often the pipe has room; then poll() need not say so. */
+		if (worker->out.len && send_frames(worker) < 0) {
+			lose_worker(pool, worker);
+			continue;
+		}
+		add_pollfd(pool, &nr, i, worker->cp.out, POLLIN);
+		if (worker->out.len)
+			add_pollfd(pool, &nr, i, worker->cp.in, POLLOUT);
+	}
+	if (!nr)
+		return;
+
+	start = timeout_ms ? getnanotime() : 0;
+	ready = poll(pool->pollfds, nr, timeout_ms);
+	if (timeout_ms)
+		pool->stats.waited_ns += getnanotime() - start;
+	if (ready < 0 && errno != EINTR)
+		die_errno(_("failed to poll checkout workers"));
+	if (ready <= 0)
+		return;
+
+	for (int i = 0; i < nr; i++) {
+		struct pool_worker *worker =
+			&pool->workers[pool->pollfd_worker[i]];
+
+		if (!pool->pollfds[i].revents || !worker->running)
+			continue;
+		if (pool->pollfds[i].events & POLLOUT ?
+		    send_frames(worker) < 0 :
+		    receive_frames(pool, worker) < 0)
+			lose_worker(pool, worker);
+	}
+}
+
+int pool_next_result(struct worker_pool *pool, struct checkout_result *result)
+{
+	if (pool->results_first == pool->results_nr) {
+		pool->results_first = pool->results_nr = 0;
+		return 0;
+	}
+	*result = pool->results[pool->results_first++];
+	return 1;
+}
+
+int pool_next_lost(struct worker_pool *pool, uint32_t *id)
+{
+	if (!pool->lost_nr)
+		return 0;
+	*id = pool->lost[--pool->lost_nr];
+	return 1;
+}
+
+void pool_finish(struct worker_pool *pool)
+{
+	/*
+	 * Close all pipes before waiting for anyone, so that the workers end
+	 * at the same time.
+	 */
+	for (int i = 0; i < pool->nr; i++)
+		if (pool->workers[i].running)
+			close_pipes(&pool->workers[i]);
+
+	for (int i = 0; i < pool->nr; i++) {
+		struct pool_worker *worker = &pool->workers[i];
+
+		if (worker->running)
+			finish_command(&worker->cp);
+		strbuf_release(&worker->out);
+		strbuf_release(&worker->in);
+		free(worker->ids);
+	}
+	sigchain_pop(SIGPIPE);
+
+	free(pool->workers);
+	free(pool->results);
+	free(pool->lost);
+	free(pool->pollfds);
+	free(pool->pollfd_worker);
+	memset(pool, 0, sizeof(*pool));
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PARALLEL_CHECKOUT_POOL_H
+#define PARALLEL_CHECKOUT_POOL_H
+
+/*
+ * The worker processes of a parallel checkout: start them, feed them, collect
+ * what they answer, notice when one is lost, and end them.
+ *
+ * The pool is passive. It owns the processes, the pipes and the only event
+ * loop, pool_poll(); it knows nothing about where entries come from or what
+ * becomes of a result. The caller decides which batch goes to which worker,
+ * calls pool_poll(), and then takes results and lost entries out of the pool.
+ */
+
+#include "parallel-checkout/item.h"
+#include "parallel-checkout/wire.h"
+#include "run-command.h"
+#include "strbuf.h"
+
+struct git_hash_algo;
+
+/*
+ * Batches that a worker may have at a time: the one that it works on, and the
+ * next, so that it does not have to wait for us.
+ */
+#define POOL_BATCHES_PER_WORKER 2
+
+struct pool_worker {
+	struct child_process cp;
+	unsigned running : 1;
+
+	/* Frames for the worker; the first out_sent bytes are in the pipe. */
+	struct strbuf out;
+	size_t out_sent;
+
+	/* From the worker: less than a frame. */
+	struct strbuf in;
+
+	/*
+	 * IDs of the entries that were given to the worker and not answered
+	 * yet: ids[ids_first..ids_nr), in the order of the answers to come.
+	 */
+	uint32_t *ids;
+	size_t ids_first, ids_nr, ids_alloc;
+	int batches;
+};
+
+struct pool_stats {
+	uintmax_t batches, entries, bytes;	/* answered */
+	uint64_t busy_ns;	/* the sum of all workers' */
+	uint64_t waited_ns;	/* by pool_poll() */
+	int lost;		/* workers that ended before their work did */
+};
+
+struct worker_pool {
+	const struct git_hash_algo *algo;
+	struct pool_worker *workers;
+	int nr, running;
+
+	struct checkout_result *results;
+	size_t results_first, results_nr, results_alloc;
+
+	uint32_t *lost;
+	size_t lost_nr, lost_alloc;
+
+	struct pollfd *pollfds;
+	int *pollfd_worker;
+
+	struct pool_stats stats;
+};
+
+/*
+ * Start `nr` processes that run "git <args>". Returns how many could be
+ * started; that can be fewer, down to none, and the caller has to cope. The
+ * reason has been reported then.
+ */
+int pool_start(struct worker_pool *pool, int nr, const struct strvec *args,
+	       const struct git_hash_algo *algo);
+
+/*
+ * Returns the worker that has the fewest unanswered batches, or -1 if all
+ * running ones have POOL_BATCHES_PER_WORKER of them.
+ */
+int pool_free_worker(const struct worker_pool *pool);
+
+/*
+ * Give a batch to a worker: a frame that begins at `start` in the buffer that
+ * pool_begin_batch() returns and to which the caller adds items with
+ * pool_add_item(). Nothing is written before the next pool_poll().
+ */
+struct strbuf *pool_begin_batch(struct worker_pool *pool, int worker,
+				size_t *start);
+void pool_add_item(struct worker_pool *pool, int worker,
+		   const struct checkout_item *item);
+void pool_end_batch(struct worker_pool *pool, int worker, size_t start);
+
+/*
+ * Move frames to and results from the workers, for as much as the pipes take
+ * and hold. Waits for at most timeout_ms milliseconds, -1 meaning any time,
+ * until there is something to be moved. Returns 0 at once if no worker is
+ * running.
+ */
+void pool_poll(struct worker_pool *pool, int timeout_ms);
+
+/* Take a result out of the pool. Returns 0 if there is none. */
+int pool_next_result(struct worker_pool *pool, struct checkout_result *result);
+
+/*
+ * Take the ID of an entry out of the pool that was given to a worker which
+ * ended without an answer. Returns 0 if there is none.
+ */
+int pool_next_lost(struct worker_pool *pool, uint32_t *id);
+
+/*
+ * End the workers, wait for them, and free everything. What they have not
+ * answered is forgotten.
+ */
+void pool_finish(struct worker_pool *pool);
+
+#endif /* PARALLEL_CHECKOUT_POOL_H */

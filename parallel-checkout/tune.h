@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PARALLEL_CHECKOUT_TUNE_H
+#define PARALLEL_CHECKOUT_TUNE_H
+
+/*
+ * Policy of parallel checkout: when to start workers, and how much to give
+ * them at a time. All functions are pure; they see numbers, and neither a
+ * clock nor a process.
+ */
+
+/*
+ * Number of entries that must be queued before workers are started while the
+ * queue is still being filled. `threshold` is
+ * checkout.thresholdForParallelism; `workers` is their number, at least 2.
+ *
+ * With fewer entries, the decision is left to the moment when the queue is
+ * complete, as it costs nothing then to know how many there are.
+ */
+size_t tune_start_streaming(int workers, int threshold);
+
+/*
+ * Number of workers to start for `entries` queued entries, at most `workers`;
+ * 0 to write them in the main process. With `complete` set, the queue will
+ * not grow any more.
+ */
+int tune_workers(int workers, int threshold, size_t entries, int complete);
+
+/* What is known when a batch is to be cut. */
+struct tune_batch {
+	int workers;
+	size_t queued;		/* entries not given to a worker yet */
+	unsigned complete : 1;	/* the queue will not grow any more */
+
+	/* Of the batches that came back so far. */
+	uint64_t entries, busy_ns;
+};
+
+/* Number of entries to give to a worker next: at least 1, at most queued. */
+size_t tune_batch_size(const struct tune_batch *now);
+
+/* Upper bound of tune_batch_size(). */
+#define TUNE_MAX_BATCH 256
+
+#endif /* PARALLEL_CHECKOUT_TUNE_H */

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Encode and decode the messages between the main process of a parallel
+ * checkout and its workers. The decoder trusts nothing: see wire.h.
+ */
+#include "git-compat-util.h"
+#include "parallel-checkout/wire.h"
+#include "strbuf.h"
+
+#define FRAME_HEAD 8
+
+/* Bits of an item's flag byte. */
+#define ITEM_IDENT	(1u << 0)
+#define ITEM_ENCODING	(1u << 1)
+#define ITEM_OLD	(1u << 2)
+#define ITEM_ALL_FLAGS	(ITEM_IDENT | ITEM_ENCODING | ITEM_OLD)
+
+/* Bits of a result's status byte besides the status. */
+#define RESULT_STAT	(1u << 7)
+
+#define STAT_SIZE (9 * 4)
+
+/* id, mode, flags, crlf_action, path length, NUL */
+#define ITEM_FIXED (4 + 4 + 1 + 1 + 4 + 1)
+
+static void put_u8(struct strbuf *out, unsigned int value)
+{
+	strbuf_addch(out, value);
+}
+
+static void put_u32(struct strbuf *out, uint32_t value)
+{
+	unsigned char buf[4];
+
+	put_be32(buf, value);
+	strbuf_add(out, buf, sizeof(buf));
+}
+
+static void put_u64(struct strbuf *out, uint64_t value)
+{
+	unsigned char buf[8];
+
+	put_be64(buf, value);
+	strbuf_add(out, buf, sizeof(buf));
+}
+
+static void put_string(struct strbuf *out, const char *s, size_t len)
+{
+	put_u32(out, len);
+	strbuf_add(out, s, len);
+	put_u8(out, 0);
+}
+
+static void put_stat(struct strbuf *out, const struct stat_data *sd)
+{
+	unsigned char buf[STAT_SIZE];
+
+	put_be32(buf, sd->sd_ctime.sec);
+	put_be32(buf + 4, sd->sd_ctime.nsec);
+	put_be32(buf + 8, sd->sd_mtime.sec);
+	put_be32(buf + 12, sd->sd_mtime.nsec);
+	put_be32(buf + 16, sd->sd_dev);
+	put_be32(buf + 20, sd->sd_ino);
+	put_be32(buf + 24, sd->sd_uid);
+	put_be32(buf + 28, sd->sd_gid);
+	put_be32(buf + 32, sd->sd_size);
+	strbuf_add(out, buf, sizeof(buf));
+}
+
+static int has_bytes(const struct wire_cursor *cursor, size_t n)
+{
+	return n <= (size_t)(cursor->end - cursor->p);
+}
+
+static int get_u8(struct wire_cursor *cursor, unsigned int *value)
+{
+	if (!has_bytes(cursor, 1))
+		return -1;
+	*value = *cursor->p++;
+	return 0;
+}
+
+static int get_u32(struct wire_cursor *cursor, uint32_t *value)
+{
+	if (!has_bytes(cursor, 4))
+		return -1;
+	*value = get_be32(cursor->p);
+	cursor->p += 4;
+	return 0;
+}
+
+static int get_u64(struct wire_cursor *cursor, uint64_t *value)
+{
+	if (!has_bytes(cursor, 8))
+		return -1;
+	*value = get_be64(cursor->p);
+	cursor->p += 8;
+	return 0;
+}
+
+/* A string without NUL bytes in it, and not empty: a path or an encoding. */
+static int get_string(struct wire_cursor *cursor, const char **s, size_t *len)
+{
+	uint32_t n;
+
+	if (get_u32(cursor, &n) || !n || n >= WIRE_MAX_PAYLOAD ||
+	    !has_bytes(cursor, (size_t)n + 1) ||
+	    memchr(cursor->p, 0, (size_t)n + 1) != cursor->p + n)
+		return -1;
+	*s = (const char *)cursor->p;
+	*len = n;
+	cursor->p += (size_t)n + 1;
+	return 0;
+}
+
+static int get_stat(struct wire_cursor *cursor, struct stat_data *sd)
+{
+	const unsigned char *p = cursor->p;
+
+	if (!has_bytes(cursor, STAT_SIZE))
+		return -1;
+	sd->sd_ctime.sec = get_be32(p);
+	sd->sd_ctime.nsec = get_be32(p + 4);
+	sd->sd_mtime.sec = get_be32(p + 8);
+	sd->sd_mtime.nsec = get_be32(p + 12);
+	sd->sd_dev = get_be32(p + 16);
+	sd->sd_ino = get_be32(p + 20);
+	sd->sd_uid = get_be32(p + 24);
+	sd->sd_gid = get_be32(p + 28);
+	sd->sd_size = get_be32(p + 32);
+	cursor->p += STAT_SIZE;
+	return 0;
+}
+
+size_t wire_begin_frame(struct strbuf *out, enum wire_type type)
+{
+	size_t start = out->len;
+
+	put_u32(out, 0);
+	put_u32(out, type);
+	return start;
+}
+
+void wire_end_frame(struct strbuf *out, size_t start)
+{
+	size_t len = out->len - start - FRAME_HEAD;
+
+	if (len > WIRE_MAX_PAYLOAD)
+		BUG("checkout frame of %"PRIuMAX" bytes", (uintmax_t)len);
+	put_be32(out->buf + start, len);
+}
+
+size_t wire_item_size(const struct checkout_item *item,
+		      const struct git_hash_algo *algo)
+{
+	size_t size = st_add3(ITEM_FIXED, algo->rawsz, item->path_len);
+
+	if (item->ca.working_tree_encoding)
+		size = st_add3(size, 4 + 1,
+			       strlen(item->ca.working_tree_encoding));
+	if (item->old_mode)
+		size = st_add(size, 4 + STAT_SIZE);
+	return size;
+}
+
+void wire_put_item(struct strbuf *out, const struct checkout_item *item,
+		   const struct git_hash_algo *algo)
+{
+	const char *encoding = item->ca.working_tree_encoding;
+	unsigned int flags = 0;
+
+	if (item->ca.ident)
+		flags |= ITEM_IDENT;
+	if (encoding)
+		flags |= ITEM_ENCODING;
+	if (item->old_mode)
+		flags |= ITEM_OLD;
+
+	put_u32(out, item->id);
+	put_u32(out, item->mode);
+	put_u8(out, flags);
+	put_u8(out, item->ca.crlf_action);
+	strbuf_add(out, item->oid.hash, algo->rawsz);
+	put_string(out, item->path, item->path_len);
+	if (encoding)
+		put_string(out, encoding, strlen(encoding));
+	if (item->old_mode) {
+		put_u32(out, item->old_mode);
+		put_stat(out, &item->old_sd);
+	}
+}
+
+void wire_put_summary(struct strbuf *out, const struct wire_summary *summary)
+{
+	put_u64(out, summary->busy_ns);
+	put_u64(out, summary->bytes);
+}
+
+void wire_put_result(struct strbuf *out, const struct checkout_result *result)
+{
+	unsigned int status = result->status;
+
+	if (result->has_sd)
+		status |= RESULT_STAT;
+	put_u32(out, result->id);
+	put_u8(out, status);
+	if (result->has_sd)
+		put_stat(out, &result->sd);
+}
+
+ssize_t wire_next_frame(const char *buf, size_t len, struct wire_frame *frame)
+{
+	uint32_t payload_len, type;
+
+	if (len < FRAME_HEAD)
+		return 0;
+	payload_len = get_be32(buf);
+	type = get_be32(buf + 4);
+	if (payload_len > WIRE_MAX_PAYLOAD ||
+	    (type != WIRE_ITEMS && type != WIRE_RESULTS))
+		return -1;
+	if (len - FRAME_HEAD < payload_len)
+		return 0;
+	frame->type = type;
+	frame->payload = (const unsigned char *)buf + FRAME_HEAD;
+	frame->len = payload_len;
+	return FRAME_HEAD + payload_len;
+}
+
+void wire_open_frame(struct wire_cursor *cursor, const struct wire_frame *frame)
+{
+	cursor->p = frame->payload;
+	cursor->end = frame->payload + frame->len;
+}
+
+int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
+		  const struct git_hash_algo *algo)
+{
+	unsigned int flags, crlf_action;
+
+	if (cursor->p == cursor->end)
+		return 0;
+
+	memset(item, 0, sizeof(*item));
+	if (get_u32(cursor, &item->id) ||
+	    get_u32(cursor, &item->mode) ||
+	    get_u8(cursor, &flags) ||
+	    get_u8(cursor, &crlf_action))
+		return -1;
+	if (!S_ISREG(item->mode) || (flags & ~ITEM_ALL_FLAGS) ||
+	    crlf_action > CRLF_AUTO_CRLF)
+		return -1;
+	item->ca.crlf_action = crlf_action;
+	item->ca.ident = !!(flags & ITEM_IDENT);
+
+	if (!has_bytes(cursor, algo->rawsz))
+		return -1;
+	oidread(&item->oid, cursor->p, algo);
+	cursor->p += algo->rawsz;
+
+	if (get_string(cursor, &item->path, &item->path_len))
+		return -1;
+	if (flags & ITEM_ENCODING) {
+		size_t unused;
+
+		if (get_string(cursor, &item->ca.working_tree_encoding,
+			       &unused))
+			return -1;
+	}
+	if (flags & ITEM_OLD) {
+		if (get_u32(cursor, &item->old_mode) || !item->old_mode ||
+		    get_stat(cursor, &item->old_sd))
+			return -1;
+	}
+	return 1;
+}
+
+int wire_get_summary(struct wire_cursor *cursor, struct wire_summary *summary)
+{
+	if (cursor->p == cursor->end)
+		return 0;
+	if (get_u64(cursor, &summary->busy_ns) ||
+	    get_u64(cursor, &summary->bytes))
+		return -1;
+	return 1;
+}
+
+int wire_get_result(struct wire_cursor *cursor, struct checkout_result *result)
+{
+	unsigned int status;
+
+	if (cursor->p == cursor->end)
+		return 0;
+
+	memset(result, 0, sizeof(*result));
+	if (get_u32(cursor, &result->id) || get_u8(cursor, &status))
+		return -1;
+	switch (status & ~RESULT_STAT) {
+	case CHECKOUT_WRITTEN:
+	case CHECKOUT_CONFLICT:
+	case CHECKOUT_DECLINED:
+		result->status = status & ~RESULT_STAT;
+		break;
+	default:
+		return -1;
+	}
+	if (status & RESULT_STAT) {
+		if (result->status != CHECKOUT_WRITTEN ||
+		    get_stat(cursor, &result->sd))
+			return -1;
+		result->has_sd = 1;
+	}
+	return 1;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Write one entry into the working tree; see writer.h.
+ */
+#define USE_THE_REPOSITORY_VARIABLE
+#include "git-compat-util.h"
+#include "config.h"
+#include "environment.h"
+#include "object-store-ll.h"
+#include "packfile.h"
+#include "parallel-checkout/writer.h"
+#include "repository.h"
+#include "streaming.h"
+#include "trace2.h"
+
+/*
+ * The functions that read and convert a blob report their errors and warnings
+ * by themselves. While they run for us, these are counted instead: an entry on
+ * which anything was said is not written, so that the classic code can say it.
+ */
+static unsigned long complaints;
+
+static void count_complaint(const char *fmt UNUSED, va_list params UNUSED)
+{
+	complaints++;
+}
+
+struct silence {
+	report_fn error, warning;
+	unsigned long complaints;
+};
+
+static void be_silent(struct silence *saved)
+{
+	saved->error = get_error_routine();
+	saved->warning = get_warn_routine();
+	saved->complaints = complaints;
+	set_error_routine(count_complaint);
+	set_warn_routine(count_complaint);
+}
+
+/* Returns the number of complaints since be_silent(). */
+static unsigned long end_silence(const struct silence *saved)
+{
+	set_error_routine(saved->error);
+	set_warn_routine(saved->warning);
+	return complaints - saved->complaints;
+}
+
+/* What is to be written: a buffer, or a blob to be streamed. */
+struct content {
+	char *buf;
+	size_t size;
+	struct stream_filter *filter;
+};
+
+/*
+ * Get the content of the item ready. Returns 0, or -1 if it cannot be had
+ * without a word.
+ */
+static int load_content(struct checkout_writer *writer,
+			const struct checkout_item *item,
+			struct content *content)
+{
+	struct object_info oi = OBJECT_INFO_INIT;
+	enum object_type type;
+	unsigned long size;
+	struct strbuf converted = STRBUF_INIT;
+
+	/*
+	 * A missing blob of a partial clone is the main process's business: it
+	 * can fetch many at once.
+	 */
+	oi.sizep = &size;
+	if (oid_object_info_extended(writer->repo, &item->oid, &oi,
+				     OBJECT_INFO_LOOKUP_REPLACE |
+				     OBJECT_INFO_SKIP_FETCH_OBJECT) < 0)
+		return -1;
+
+	if (size > big_file_threshold) {
+		content->size = size;
+		content->filter = get_stream_filter_ca(&item->ca, &item->oid);
+		if (content->filter)
+			return 0;
+	}
+
+	/*
+	 * The object was found in a pack a moment ago; do not look for it
+	 * again.
+	 */
+	if (oi.whence == OI_PACKED)
+		content->buf = unpack_entry(writer->repo, oi.u.packed.pack,
+					    oi.u.packed.offset, &type, &size);
+	else
+		content->buf = repo_read_object_file(writer->repo, &item->oid,
+						     &type, &size);
+	if (!content->buf || type != OBJ_BLOB)
+		return -1;
+	content->size = size;
+
+	if (convert_to_working_tree_ca(&item->ca, item->path, content->buf,
+				       content->size, &converted, NULL)) {
+		free(content->buf);
+		content->buf = strbuf_detach(&converted, &content->size);
+	}
+	return 0;
+}
+
+static void release_content(struct content *content)
+{
+	free(content->buf);
+	if (content->filter)
+		free_stream_filter(content->filter);
+}
+
+/*
+ * Is the path as the item says? Returns CHECKOUT_PENDING if it is, and in
+ * `*exists` whether there is a file to be replaced.
+ */
+static enum checkout_status check_old(struct checkout_writer *writer,
+				      const struct checkout_item *item,
+				      const char *name, int *exists)
+{
+	struct stat st;
+
+	*exists = 0;
+	if (dirs_lstat(&writer->dirs, name, &st) < 0)
+		return errno == ENOENT ? CHECKOUT_PENDING : CHECKOUT_DECLINED;
+	*exists = 1;
+	if (!item->old_mode ||
+	    (st.st_mode & S_IFMT) != (item->old_mode & S_IFMT) ||
+	    (trust_executable_bit && S_ISREG(st.st_mode) &&
+	     ((st.st_mode ^ item->old_mode) & 0100)) ||
+	    match_stat_data(&item->old_sd, &st))
+		return CHECKOUT_CONFLICT;
+	return CHECKOUT_PENDING;
+}
+
+/*
+ * Blocks of zeros of this size become holes, as they do in
+ * stream_blob_to_fd().
+ */
+#define HOLE_SIZE (16 * 1024)
+
+static int is_hole(const char *p)
+{
+	return !*p && !memcmp(p, p + 1, HOLE_SIZE - 1);
+}
+
+/*
+ * One write for all, unless there are holes. The last block is always written,
+ * which gives the file its size.
+ */
+static int write_buffer(int fd, const char *buf, size_t size)
+{
+	size_t start = 0, pos = 0;
+
+	while (size - pos > HOLE_SIZE) {
+		size_t end = pos;
+
+		while (size - end > HOLE_SIZE && is_hole(buf + end))
+			end += HOLE_SIZE;
+		if (end == pos) {
+			pos += HOLE_SIZE;
+			continue;
+		}
+		if (write_in_full(fd, buf + start, pos - start) < 0 ||
+		    lseek(fd, end - pos, SEEK_CUR) == (off_t)-1)
+			return -1;
+		start = pos = end;
+	}
+	return write_in_full(fd, buf + start, size - start) < 0 ? -1 : 0;
+}
+
+static int fill_file(const struct checkout_item *item,
+		     struct content *content, int fd)
+{
+	struct stream_filter *filter = content->filter;
+
+	if (!filter)
+		return write_buffer(fd, content->buf, content->size);
+
+	/* stream_blob_to_fd() frees the filter */
+	content->filter = NULL;
+	return stream_blob_to_fd(fd, &item->oid, filter, 1) ? -1 : 0;
+}
+
+/* Create the file; its directory is the current one. */
+static enum checkout_status create_file(struct checkout_writer *writer,
+					const struct checkout_item *item,
+					struct content *content,
+					const char *name, struct stat *st)
+{
+	int fd, err;
+	struct silence silence;
+
+	fd = dirs_create(&writer->dirs, name, item->mode & 0100 ? 0777 : 0666);
+	if (fd < 0)
+		return errno == EEXIST || errno == EISDIR ?
+			CHECKOUT_CONFLICT : CHECKOUT_DECLINED;
+
+	be_silent(&silence);
+	err = fill_file(item, content, fd);
+	if (end_silence(&silence))
+		err = -1;
+	if (!err && writer->want_stat && fstat_is_reliable())
+		err = fstat(fd, st);
+	if (close(fd) < 0)
+		err = -1;
+	if (!err && writer->want_stat && !fstat_is_reliable())
+		err = dirs_lstat(&writer->dirs, name, st);
+
+	if (err) {
+		dirs_unlink(&writer->dirs, name);
+		return CHECKOUT_DECLINED;
+	}
+	return CHECKOUT_WRITTEN;
+}
+
+static void trace_conflict(const char *where, const struct checkout_item *item)
+{
+	trace2_data_string("pcheckout", NULL, where, item->path);
+}
+
+int writer_open(struct checkout_writer *writer, struct repository *repo,
+		const char *root, int want_stat)
+{
+	memset(writer, 0, sizeof(*writer));
+	writer->repo = repo;
+	writer->want_stat = !!want_stat;
+	strbuf_init(&writer->dirs.path, 0);
+	strbuf_init(&writer->dirs.root, 0);
+	return dirs_open_root(&writer->dirs, root);
+}
+
+void writer_close(struct checkout_writer *writer)
+{
+	dirs_release(&writer->dirs);
+}
+
+void writer_write(struct checkout_writer *writer,
+		  const struct checkout_item *item,
+		  struct checkout_result *result)
+{
+	const char *slash = strrchr(item->path, '/');
+	const char *name = slash ? slash + 1 : item->path;
+	struct content content = { 0 };
+	struct silence silence;
+	struct stat st;
+	int err, exists = 0;
+
+	memset(result, 0, sizeof(*result));
+	result->id = item->id;
+
+	if (dirs_enter(&writer->dirs, item->path, slash ? slash - item->path : 0)) {
+		if (errno == ENOTDIR || errno == ELOOP) {
+			result->status = CHECKOUT_CONFLICT;
+			trace_conflict("collision/dirname", item);
+		} else {
+			result->status = CHECKOUT_DECLINED;
+		}
+		return;
+	}
+
+	if (item->old_mode || writer->expect_conflict) {
+		result->status = check_old(writer, item, name, &exists);
+		if (result->status != CHECKOUT_PENDING)
+			goto out;
+	}
+
+	/*
+	 * Nothing is removed or created before the content is there, so that
+	 * what cannot be read changes nothing.
+	 */
+	be_silent(&silence);
+	err = load_content(writer, item, &content);
+	if (end_silence(&silence) || err) {
+		result->status = CHECKOUT_DECLINED;
+		goto out;
+	}
+
+	if (exists && dirs_unlink(&writer->dirs, name) < 0 && errno != ENOENT)
+		result->status = CHECKOUT_DECLINED;
+	else
+		result->status = create_file(writer, item, &content, name, &st);
+
+out:
+	writer->expect_conflict = result->status == CHECKOUT_CONFLICT;
+	if (result->status == CHECKOUT_WRITTEN) {
+		writer->bytes += content.size;
+		if (writer->want_stat) {
+			result->has_sd = 1;
+			fill_stat_data(&result->sd, &st);
+		}
+	} else if (result->status == CHECKOUT_CONFLICT) {
+		trace_conflict("collision/basename", item);
+	} else {
+		/*
+		 * The directory may have been removed under our handle; look
+		 * again the next time.
+		 */
+		dirs_forget(&writer->dirs);
+	}
+	release_content(&content);
+}

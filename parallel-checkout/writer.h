@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PARALLEL_CHECKOUT_WRITER_H
+#define PARALLEL_CHECKOUT_WRITER_H
+
+/*
+ * Write one entry into the working tree: read the blob, convert it, create the
+ * file. The workers do nothing else, and the main process uses the same code
+ * when it writes by itself.
+ *
+ * The writer works on the optimistic assumption that the item's path is as the
+ * item says. It decides nothing: whatever is not as expected is left alone and
+ * answered with a status, and it says nothing, to anybody. What there is to be
+ * said will be said by the classic code in entry.c, which the main process
+ * then runs for the entry. So there is only one place that knows what Git does
+ * and says when something is in the way or goes wrong.
+ */
+
+#include "parallel-checkout/dirs.h"
+#include "parallel-checkout/item.h"
+
+struct repository;
+
+struct checkout_writer {
+	struct repository *repo;
+	struct dir_handles dirs;
+	unsigned want_stat : 1;
+
+	/*
+	 * The last entry was a conflict. The next may be one, too; then it is
+	 * worth to look before the blob is read.
+	 */
+	unsigned expect_conflict : 1;
+
+	/* Of files written since the last writer_open(). */
+	uint64_t bytes;
+};
+
+/*
+ * Prepare to write below the directory `root` (the current working directory
+ * if it is ""), which must exist. If `want_stat`, results carry stat data.
+ * Returns 0, or -1 with errno set.
+ *
+ * The repository must outlive the writer.
+ */
+int writer_open(struct checkout_writer *writer, struct repository *repo,
+		const char *root, int want_stat);
+
+void writer_close(struct checkout_writer *writer);
+
+/*
+ * Write the item's blob to its path, and fill in the result.
+ *
+ * Missing leading directories are made. If the status is not
+ * CHECKOUT_WRITTEN, there is no new file at the path; the old file that the
+ * item describes may be gone.
+ *
+ * May die() where the object store does, on a corrupt pack.
+ */
+void writer_write(struct checkout_writer *writer,
+		  const struct checkout_item *item,
+		  struct checkout_result *result);
+
+#endif /* PARALLEL_CHECKOUT_WRITER_H */
