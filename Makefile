@@ -58,6 +58,10 @@ bench: all baseline
 	@scripts/deps --check build bench
 	@contrib/parallel-checkout/bench --baseline $(BUILD)/baseline --ours $(BUILD)/git $(BENCH_ARGS)
 
+bench-network: all baseline
+	@scripts/deps --check build bench
+	@contrib/parallel-checkout/bench-network --baseline $(BUILD)/baseline --ours $(BUILD)/git $(BENCH_ARGS)
+
 # upstream's t/perf framework on our p208* scripts; see scripts/perf
 perf: all baseline
 	@scripts/deps --check build bench

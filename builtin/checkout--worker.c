@@ -7,6 +7,7 @@
 #define USE_THE_REPOSITORY_VARIABLE
 #include "builtin.h"
 #include "config.h"
+#include "environment.h"
 #include "gettext.h"
 #include "parallel-checkout/wire.h"
 #include "parallel-checkout/writer.h"
@@ -18,6 +19,13 @@
 #include "write-or-die.h"
 
 #define READ_SIZE (64 * 1024)
+
+/*
+ * The delta bases of neighbouring files are what is worth to be kept; the
+ * default of core.deltaBaseCacheLimit, 96 MiB, is meant for walks over history
+ * and would be spent by each worker.
+ */
+#define DELTA_BASE_CACHE_LIMIT (16 * 1024 * 1024)
 
 static const char * const checkout_worker_usage[] = {
 	"git checkout--worker --protocol=<n> [--root=<dir>] [--stat]",
@@ -133,7 +141,7 @@ int cmd_checkout__worker(int argc,
 {
 	struct checkout_writer writer;
 	struct worker_stats stats = { 0 };
-	const char *root = "";
+	const char *root = "", *unused;
 	int protocol = 0, want_stat = 0, ret;
 	struct option options[] = {
 		OPT_INTEGER(0, "protocol", &protocol,
@@ -149,6 +157,8 @@ int cmd_checkout__worker(int argc,
 		usage_with_options(checkout_worker_usage, options);
 
 	git_config(git_default_config, NULL);
+	if (git_config_get_value("core.deltabasecachelimit", &unused))
+		delta_base_cache_limit = DELTA_BASE_CACHE_LIMIT;
 	argc = parse_options(argc, argv, prefix, options,
 			     checkout_worker_usage, 0);
 	if (argc)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Mounts slowfs, the file system in contrib/parallel-checkout/slowfs: slow,
+# Mounts slowfs, the file system in contrib/slowfs: slow,
 # countable, breakable, and ignoring case where asked to. Its options, commands
 # and counters are described in contrib/parallel-checkout/README-network.md.
 #
@@ -7,7 +7,7 @@
 # prerequisite SLOWFS, which is met where libfuse and its headers are installed
 # and this user may mount. Nothing here may be called in a subshell.
 
-SLOWFS_SOURCE="$GIT_BUILD_DIR/contrib/parallel-checkout/slowfs"
+SLOWFS_SOURCE="$GIT_BUILD_DIR/contrib/slowfs"
 SLOWFS="$SLOWFS_SOURCE/slowfs"
 
 # Mounts are recognized by the control file, which is not in the backing.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The slow file system of ../slowfs: build it, mount it, read its counters."""
+"""The slow file system of ../../slowfs: build it, mount it, read its counters."""
 
 import os
 import shutil

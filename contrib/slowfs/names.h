@@ -20,7 +20,7 @@ struct names;
  */
 struct names *names_read(int dirfd);
 
-/* The name as it is stored, owned by `n` and valid until it changes; or NULL. */
+/* The name as it is stored, or NULL. Owned by `n`, valid until that changes. */
 const char *names_find(struct names *n, const char *name);
 
 /* `name` has been created; nothing happens if it is there in any case. */
