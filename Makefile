@@ -49,7 +49,7 @@ install: all
 	@test -n "$(prefix)" || { echo "say where: make install prefix=DIR" >&2; exit 2; }
 	@+$(submake) -C $(BUILD)/git install prefix='$(abspath $(prefix))'
 
-.PHONY: demo bench perf
+.PHONY: demo bench bench-network bench-refs perf
 demo: all baseline
 	@scripts/demo
 
@@ -61,6 +61,10 @@ bench: all baseline
 bench-network: all baseline
 	@scripts/deps --check build bench
 	@contrib/parallel-checkout/bench-network --baseline $(BUILD)/baseline --ours $(BUILD)/git $(BENCH_ARGS)
+
+bench-refs: all baseline
+	@scripts/deps --check build bench
+	@contrib/bulk-refs/bench $(BENCH_ARGS) $(BUILD)/baseline $(BUILD)/git
 
 # upstream's t/perf framework on our p208* scripts; see scripts/perf
 perf: all baseline

@@ -741,6 +741,24 @@ static void t_nul_in_path(void)
 	check_int(decode_plain_with(path_at + strlen("path"), 'x'), ==, -1);
 }
 
+static void t_empty_strings(void)
+{
+	struct strbuf buf = STRBUF_INIT;
+	struct checkout_item item;
+	size_t nr;
+
+	init_item(&item, sha1, 1, "");
+	put_items(&buf, &item, 1, sha1);
+	check_int(decode(buf.buf, buf.len, sha1, &nr), ==, -1);
+
+	strbuf_reset(&buf);
+	init_item(&item, sha1, 1, "path");
+	item.ca.working_tree_encoding = "";
+	put_items(&buf, &item, 1, sha1);
+	check_int(decode(buf.buf, buf.len, sha1, &nr), ==, -1);
+	strbuf_release(&buf);
+}
+
 static void t_status(void)
 {
 	const size_t status_at = HEAD + 8 + 8 + 4;
@@ -815,6 +833,7 @@ int cmd_main(int argc UNUSED, const char **argv UNUSED)
 	TEST(t_flags(), "unknown flags are refused");
 	TEST(t_crlf_action_range(), "unknown crlf_actions are refused");
 	TEST(t_nul_in_path(), "paths have a NUL at the end and nowhere else");
+	TEST(t_empty_strings(), "empty strings are refused");
 	TEST(t_status(), "unknown statuses are refused");
 	TEST(t_other_algorithm(), "items of another hash algorithm are refused");
 

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Iterators over a merged table that are bounded, that show deletions, or that
+ * are sought several times.
+ */
+#include "test-lib.h"
+#include "lib-reftable.h"
+#include "reftable/blocksource.h"
+#include "reftable/constants.h"
+#include "reftable/merged.h"
+#include "reftable/reader.h"
+#include "reftable/reftable-iterator.h"
+#include "reftable/reftable-merged.h"
+#include "reftable/reftable-writer.h"
+
+#define NR_TABLES 3
+
+/* A merged table, and what it is made of. */
+struct fixture {
+	struct strbuf buf[NR_TABLES];
+	struct reftable_block_source source[NR_TABLES];
+	struct reftable_reader *reader[NR_TABLES];
+	struct reftable_merged_table *merged;
+};
+
+#define LIVE(name, idx) { \
+	.refname = (char *) (name), \
+	.update_index = (idx), \
+	.value_type = REFTABLE_REF_VAL1, \
+	.value.val1 = { (idx) }, \
+}
+#define DELETED(name, idx) { \
+	.refname = (char *) (name), \
+	.update_index = (idx), \
+	.value_type = REFTABLE_REF_DELETION, \
+}
+#define LIVE_LOG(log_name, idx) { \
+	.refname = (char *) (log_name), \
+	.update_index = (idx), \
+	.value_type = REFTABLE_LOG_UPDATE, \
+	.value.update = { \
+		.new_hash = { (idx) }, \
+		.name = (char *) "jane doe", \
+		.email = (char *) "jane@invalid", \
+		.message = (char *) "message", \
+	}, \
+}
+#define DELETED_LOG(log_name, idx) { \
+	.refname = (char *) (log_name), \
+	.update_index = (idx), \
+	.value_type = REFTABLE_LOG_DELETION, \
+}
+
+static void setup(struct fixture *f)
+{
+	struct reftable_ref_record refs1[] = {
+		LIVE("a", 1),
+		LIVE("b", 1),
+		LIVE("b/1", 1),
+		LIVE("b/2", 1),
+		LIVE("c", 1),
+		LIVE("d", 1),
+	};
+	struct reftable_ref_record refs2[] = {
+		DELETED("b", 2),
+		DELETED("b/1", 2),
+		DELETED("c", 2),
+		LIVE("c/1", 2),
+	};
+	struct reftable_ref_record refs3[] = {
+		LIVE("b/3", 3),
+		DELETED("c/1", 3),
+	};
+	struct reftable_log_record logs1[] = {
+		LIVE_LOG("a", 1),
+		LIVE_LOG("b", 1),
+		LIVE_LOG("bb", 1),
+	};
+	struct reftable_log_record logs2[] = {
+		LIVE_LOG("a", 2),
+		DELETED_LOG("b", 1),
+	};
+	struct reftable_log_record logs3[] = {
+		DELETED_LOG("a", 1),
+		LIVE_LOG("c", 3),
+	};
+	struct reftable_write_options opts = {
+		.block_size = 256,
+	};
+
+	memset(f, 0, sizeof(*f));
+	for (size_t i = 0; i < NR_TABLES; i++)
+		strbuf_init(&f->buf[i], 0);
+
+	t_reftable_write_to_buf(&f->buf[0], refs1, ARRAY_SIZE(refs1),
+				logs1, ARRAY_SIZE(logs1), &opts);
+	t_reftable_write_to_buf(&f->buf[1], refs2, ARRAY_SIZE(refs2),
+				logs2, ARRAY_SIZE(logs2), &opts);
+	t_reftable_write_to_buf(&f->buf[2], refs3, ARRAY_SIZE(refs3),
+				logs3, ARRAY_SIZE(logs3), &opts);
+
+	for (size_t i = 0; i < NR_TABLES; i++) {
+		block_source_from_strbuf(&f->source[i], &f->buf[i]);
+		check(!reftable_reader_new(&f->reader[i], &f->source[i], "name"));
+	}
+	check(!reftable_merged_table_new(&f->merged, f->reader, NR_TABLES,
+					 GIT_SHA1_FORMAT_ID));
+	f->merged->suppress_deletions = 1;
+}
+
+static void teardown(struct fixture *f)
+{
+	reftable_merged_table_free(f->merged);
+	for (size_t i = 0; i < NR_TABLES; i++) {
+		reftable_reader_decref(f->reader[i]);
+		strbuf_release(&f->buf[i]);
+	}
+}
+
+/*
+ * Expect that the iterator yields the refs that are listed in `want`, each
+ * followed by a space, deletions with a "!" before them.
+ */
+static void check_refs(struct reftable_iterator *it, const char *want)
+{
+	struct reftable_ref_record ref = { 0 };
+	struct strbuf got = STRBUF_INIT;
+	int err;
+
+	while (!(err = reftable_iterator_next_ref(it, &ref)))
+		strbuf_addf(&got, "%s%s ",
+			    reftable_ref_record_is_deletion(&ref) ? "!" : "",
+			    ref.refname);
+	check_int(err, ==, 1);
+	check_str(got.buf, want);
+
+	/* The end is the end, however often one asks. */
+	check_int(reftable_iterator_next_ref(it, &ref), ==, 1);
+
+	strbuf_release(&got);
+	reftable_ref_record_release(&ref);
+}
+
+static void check_logs(struct reftable_iterator *it, const char *want)
+{
+	struct reftable_log_record log = { 0 };
+	struct strbuf got = STRBUF_INIT;
+	int err;
+
+	while (!(err = reftable_iterator_next_log(it, &log)))
+		strbuf_addf(&got, "%s@%"PRIuMAX" ", log.refname,
+			    (uintmax_t)log.update_index);
+	check_int(err, ==, 1);
+	check_str(got.buf, want);
+	check_int(reftable_iterator_next_log(it, &log), ==, 1);
+
+	strbuf_release(&got);
+	reftable_log_record_release(&log);
+}
+
+static void t_bounded_refs(void)
+{
+	static const struct {
+		const char *bound, *want;
+	} cases[] = {
+		{ "", "a b/2 b/3 d " },
+		{ "a", "a " },
+		{ "b", "b/2 b/3 " },
+		{ "b/", "b/2 b/3 " },
+		{ "b/1", "" },
+		{ "c", "" },
+		{ "c/", "" },
+		{ "cc", "" },
+		{ "d", "d " },
+		{ "e", "" },
+	};
+	struct fixture f;
+
+	setup(&f);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct reftable_iterator it = { 0 };
+
+		merged_table_init_bounded_iter(f.merged, &it, BLOCK_TYPE_REF,
+					       cases[i].bound);
+		check(!reftable_iterator_seek_ref(&it, cases[i].bound));
+		check_refs(&it, cases[i].want);
+		reftable_iterator_destroy(&it);
+	}
+	teardown(&f);
+}
+
+static void t_bounded_logs(void)
+{
+	static const struct {
+		const char *bound, *want;
+	} cases[] = {
+		{ "a", "a@2 " },
+		{ "b", "" },
+		{ "bb", "bb@1 " },
+		{ "c", "c@3 " },
+		{ "d", "" },
+	};
+	struct fixture f;
+
+	setup(&f);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct reftable_iterator it = { 0 };
+
+		merged_table_init_bounded_iter(f.merged, &it, BLOCK_TYPE_LOG,
+					       cases[i].bound);
+		check(!reftable_iterator_seek_log(&it, cases[i].bound));
+		check_logs(&it, cases[i].want);
+		reftable_iterator_destroy(&it);
+	}
+	teardown(&f);
+}
+
+static void t_bound_survives_seeking(void)
+{
+	struct reftable_iterator it = { 0 };
+	struct fixture f;
+
+	setup(&f);
+	merged_table_init_bounded_iter(f.merged, &it, BLOCK_TYPE_REF, "b/");
+	check(!reftable_iterator_seek_ref(&it, "b/"));
+	check_refs(&it, "b/2 b/3 ");
+	check(!reftable_iterator_seek_ref(&it, "b/3"));
+	check_refs(&it, "b/3 ");
+	check(!reftable_iterator_seek_ref(&it, "c"));
+	check_refs(&it, "");
+	check(!reftable_iterator_seek_ref(&it, "b/"));
+	check_refs(&it, "b/2 b/3 ");
+	reftable_iterator_destroy(&it);
+	teardown(&f);
+}
+
+static void t_raw_refs(void)
+{
+	struct reftable_iterator it = { 0 };
+	struct fixture f;
+
+	setup(&f);
+	merged_table_init_raw_iter(f.merged, &it, BLOCK_TYPE_REF);
+	check(!reftable_iterator_seek_ref(&it, ""));
+	check_refs(&it, "a !b !b/1 b/2 b/3 !c !c/1 d ");
+	reftable_iterator_destroy(&it);
+	teardown(&f);
+}
+
+/* Whatever has been read before, seeking starts afresh. */
+static void t_seek_again(void)
+{
+	struct fixture f;
+
+	setup(&f);
+	for (int nr = 0; nr < 6; nr++) {
+		struct reftable_iterator it = { 0 };
+		struct reftable_ref_record ref = { 0 };
+
+		merged_table_init_raw_iter(f.merged, &it, BLOCK_TYPE_REF);
+		check(!reftable_iterator_seek_ref(&it, ""));
+		for (int i = 0; i < nr; i++)
+			check(!reftable_iterator_next_ref(&it, &ref));
+		check(!reftable_iterator_seek_ref(&it, "b/1"));
+		check_refs(&it, "!b/1 b/2 b/3 !c !c/1 d ");
+		check(!reftable_iterator_seek_ref(&it, ""));
+		check_refs(&it, "a !b !b/1 b/2 b/3 !c !c/1 d ");
+		reftable_ref_record_release(&ref);
+		reftable_iterator_destroy(&it);
+	}
+	teardown(&f);
+}
+
+int cmd_main(int argc UNUSED, const char *argv[] UNUSED)
+{
+	TEST(t_bounded_refs(), "bounded iterator ends behind the refs with its prefix");
+	TEST(t_bounded_logs(), "bounded iterator ends behind the log of its reference");
+	TEST(t_bound_survives_seeking(), "bound stays in force when sought again");
+	TEST(t_raw_refs(), "raw iterator shows deletions");
+	TEST(t_seek_again(), "iterator can be sought again at any point");
+
+	return test_done();
+}
