@@ -13,6 +13,7 @@
 #include "config.h"
 #include "convert.h"
 #include "entry.h"
+#include "environment.h"
 #include "gettext.h"
 #include "hashmap.h"
 #include "mem-pool.h"
@@ -56,6 +57,7 @@ struct queued_entry {
 
 	/* Ineligible, or not as believed: for the classic code. */
 	unsigned put_off : 1;
+	unsigned was_sent : 1;	/* to a worker */
 	unsigned char status;
 };
 
@@ -81,10 +83,12 @@ struct parallel_checkout {
 	struct mem_pool seen;
 
 	/*
-	 * Only take entries whose path has been cleared by the caller. Workers
-	 * are not started before all have been taken.
+	 * Only take entries whose path has been cleared by the caller, to be
+	 * written when all are taken.
 	 */
 	unsigned only_cleared : 1;
+
+	unsigned attrs_from_index : 1;
 
 	/* The queue will not grow any more. */
 	unsigned complete : 1;
@@ -142,7 +146,7 @@ void get_parallel_checkout_configs(int *num_workers, int *threshold)
 void parallel_checkout_begin(const struct checkout *state,
 			     const struct index_state *old_index,
 			     struct progress *progress,
-			     unsigned int *progress_cnt)
+			     unsigned int *progress_cnt, unsigned int flags)
 {
 	struct parallel_checkout *pc = &parallel_checkout;
 
@@ -161,11 +165,14 @@ void parallel_checkout_begin(const struct checkout *state,
 	mem_pool_init(&pc->seen, 0);
 	strbuf_init(&pc->path, 0);
 
+	pc->attrs_from_index = !!(flags & PARALLEL_CHECKOUT_ATTRS_FROM_INDEX);
+
 	/*
-	 * "Only what exists" has to be looked at anyway, and there is no point
-	 * in believing something first.
+	 * "Only what exists" has to be looked at anyway. And once the file has
+	 * been removed, it is not "what exists" for the classic code, so the
+	 * entry could not be put off.
 	 */
-	pc->only_cleared = state->not_new;
+	pc->disabled = state->not_new;
 
 	trace2_region_enter("pcheckout", "main", the_repository);
 }
@@ -315,7 +322,7 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 
 	frame = pool_begin_batch(&pc->pool, worker, &start);
 	while (n < size && pc->queued) {
-		const struct queued_entry *entry = &pc->entries[pc->next];
+		struct queued_entry *entry = &pc->entries[pc->next];
 		struct checkout_item item;
 
 		if (entry->put_off) {
@@ -335,6 +342,7 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 		    wire_item_size(&item, the_hash_algo) > WIRE_MAX_PAYLOAD)
 			break;
 		pool_add_item(&pc->pool, worker, &item);
+		entry->was_sent = 1;
 		last = entry->ce;
 		pc->next++;
 		pc->queued--;
@@ -387,6 +395,14 @@ static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 		pc->in_flight--;
 		put_off(&pc->entries[id], CHECKOUT_PENDING);
 	}
+}
+
+/* Wait until the workers have done all that is queued. */
+static void drain(struct parallel_checkout *pc)
+{
+	while (pc->pool_started && pc->pool.running &&
+	       (pc->queued || pc->in_flight))
+		look_at_workers(pc, -1);
 }
 
 static void start_workers(struct parallel_checkout *pc, int nr)
@@ -536,6 +552,20 @@ static int take(struct parallel_checkout *pc, struct queued_entry *entry)
 	return 0;
 }
 
+/*
+ * An entry whose file, once written, may decide how others are written. The
+ * classic code knows when to read it: after the old one is gone, and before the
+ * new one is there.
+ */
+static int decides_attributes(const struct parallel_checkout *pc,
+			      const struct cache_entry *ce)
+{
+	const char *slash = strrchr(ce->name, '/');
+
+	return !pc->attrs_from_index &&
+		!strcmp(slash ? slash + 1 : ce->name, GITATTRIBUTES_FILE);
+}
+
 static int has_stat_data(const struct cache_entry *ce)
 {
 	static const struct stat_data none;
@@ -589,8 +619,13 @@ int parallel_checkout_offer(struct cache_entry *ce,
 	const struct cache_entry *old;
 
 	if (pc->status != PC_ACCEPTING_ENTRIES || state != pc->state ||
-	    pc->only_cleared || pc->disabled)
+	    pc->disabled)
 		return -1;
+
+	if (decides_attributes(pc, ce)) {
+		drain(pc);
+		return -1;
+	}
 
 	if (!S_ISREG(ce->ce_mode) || (ce->ce_flags & CE_WT_REMOVE))
 		return leave_or_put_off(pc, ce, nr_checkouts);
@@ -618,7 +653,7 @@ int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
 	};
 
 	if (pc->status != PC_ACCEPTING_ENTRIES || state != pc->state ||
-	    pc->only_cleared || pc->disabled)
+	    pc->disabled || decides_attributes(pc, ce))
 		return -1;
 
 	/*
@@ -655,30 +690,23 @@ int parallel_checkout_offer_cleared(struct cache_entry *ce,
 		.nr_checkouts = nr_checkouts,
 	};
 
-	if (pc->status == PC_UNINITIALIZED || state != pc->state ||
-	    !pc->only_cleared || pc->disabled ||
-	    !S_ISREG(ce->ce_mode) || !is_eligible(ce, ca))
+	if (pc->status != PC_RUNNING || state != pc->state ||
+	    !pc->only_cleared || !S_ISREG(ce->ce_mode) || !is_eligible(ce, ca))
 		return -1;
 
 	fill_attrs(&entry, ca);
-	if (pc->num_workers < 2)
-		return write_here(pc, &entry);
-	if (!pc->root_ready && prepare_root(pc)) {
-		pc->disabled = 1;
-		return -1;
-	}
 	enqueue(pc, &entry);
-	if (pc->status == PC_ACCEPTING_ENTRIES)
-		pc->taken++;
 	return 0;
 }
 
-/* Wait until the workers have done all that is queued. */
-static void drain(struct parallel_checkout *pc)
+/* The number of entries that are known to collide; see entry.c. */
+static size_t count_matched(const struct index_state *istate)
 {
-	while (pc->pool_started && pc->pool.running &&
-	       (pc->queued || pc->in_flight))
-		look_at_workers(pc, -1);
+	size_t n = 0;
+
+	for (unsigned int i = 0; i < istate->cache_nr; i++)
+		n += !!(istate->cache[i]->ce_flags & CE_MATCHED);
+	return n;
 }
 
 /* Run the classic code for an entry. Nothing is in flight. */
@@ -688,9 +716,20 @@ static void write_classic(struct parallel_checkout *pc, size_t i)
 	struct cache_entry *ce = entry->ce;
 	int *nr_checkouts = entry->nr_checkouts;
 	size_t nr = pc->nr;
+	int was_lost = entry->status == CHECKOUT_PENDING && entry->was_sent;
+	size_t matched = was_lost ? count_matched(pc->state->istate) : 0;
 
 	if (checkout_entry_ca(ce, NULL, pc->state, NULL, nr_checkouts) < 0)
 		pc->errs = 1;
+
+	/*
+	 * What is in the way of a lost entry is most likely what the lost
+	 * worker has written, and not a collision for a clone to report. That
+	 * would have found a partner.
+	 */
+	if (was_lost && pc->state->clone &&
+	    count_matched(pc->state->istate) == matched + 1)
+		ce->ce_flags &= ~CE_MATCHED;
 
 	/* If it was queued once more, it is not done yet. */
 	if (pc->nr == nr)
@@ -703,6 +742,9 @@ static void write_classic(struct parallel_checkout *pc, size_t i)
  */
 static void write_queued_here(struct parallel_checkout *pc)
 {
+	/* What fails here is not to be queued again. */
+	pc->only_cleared = 0;
+
 	for (; pc->queued; pc->next++) {
 		struct queued_entry *entry = &pc->entries[pc->next];
 

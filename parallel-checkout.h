@@ -8,7 +8,7 @@
  *
  * A user, like check_updates() in unpack-trees.c, does
  *
- *	parallel_checkout_begin(&state, old_index, progress, &cnt);
+ *	parallel_checkout_begin(&state, old_index, progress, &cnt, 0);
  *	for each entry
  *		errs |= checkout_entry(ce, &state, NULL, &nr_checkouts);
  *	errs |= parallel_checkout_finish();
@@ -48,6 +48,15 @@ enum pc_status parallel_checkout_status(void);
  */
 void get_parallel_checkout_configs(int *num_workers, int *threshold);
 
+/* For parallel_checkout_begin(): */
+
+/*
+ * Attributes come from the index before they come from the working tree
+ * (GIT_ATTR_CHECKOUT), so that to write a .gitattributes file changes nothing
+ * for the entries after it.
+ */
+#define PARALLEL_CHECKOUT_ATTRS_FROM_INDEX (1u << 0)
+
 /*
  * Start to accept entries. Has to be paired with parallel_checkout_finish().
  *
@@ -62,7 +71,7 @@ void get_parallel_checkout_configs(int *num_workers, int *threshold);
 void parallel_checkout_begin(const struct checkout *state,
 			     const struct index_state *old_index,
 			     struct progress *progress,
-			     unsigned int *progress_cnt);
+			     unsigned int *progress_cnt, unsigned int flags);
 
 /*
  * Finish all entries that have been taken. Returns 0 if all of them are

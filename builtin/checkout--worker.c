@@ -18,6 +18,10 @@
 #include "trace2.h"
 #include "write-or-die.h"
 
+#if defined(__GLIBC__) && !defined(__UCLIBC__)
+#include <malloc.h>
+#endif
+
 #define READ_SIZE (64 * 1024)
 
 /*
@@ -47,10 +51,26 @@ static NORETURN void die_silently(const char *fmt, va_list params)
 	exit(128);
 }
 
+/*
+ * Buffers of all sizes come and go, one after another. Let malloc() keep what
+ * is freed: giving it back to the kernel and getting zeroed pages for it again
+ * costs tens of thousands of page faults on the Linux tree.
+ */
+static void keep_freed_memory(void)
+{
+#if defined(__GLIBC__) && !defined(__UCLIBC__)
+	if (getenv("GLIBC_TUNABLES") || getenv("MALLOC_TRIM_THRESHOLD_") ||
+	    getenv("MALLOC_MMAP_THRESHOLD_"))
+		return;
+	mallopt(M_MMAP_THRESHOLD, 32 * 1024 * 1024);
+	mallopt(M_TRIM_THRESHOLD, 1024 * 1024 * 1024);
+#endif
+}
+
 /* Write all items of a frame, and append a frame with the results to `out`. */
 static int do_batch(struct checkout_writer *writer,
-		     const struct wire_frame *frame, struct strbuf *out,
-		     struct worker_stats *stats)
+		    const struct wire_frame *frame, struct strbuf *out,
+		    pid_t parent, struct worker_stats *stats)
 {
 	uint64_t start_ns = getnanotime(), start_bytes = writer->bytes;
 	struct strbuf results = STRBUF_INIT;
@@ -63,9 +83,16 @@ static int do_batch(struct checkout_writer *writer,
 	if (frame->type != WIRE_ITEMS)
 		return error(_("checkout worker received a frame of the wrong type"));
 
+	/* The main process may have cleared paths since the last frame. */
+	dirs_may_have_changed(&writer->dirs);
+
 	wire_open_frame(&cursor, frame);
 	while ((ret = wire_get_item(&cursor, &item, the_hash_algo)) > 0) {
 		struct checkout_result result;
+
+		/* Without the main process, nobody wants to have the rest. */
+		if (getppid() != parent)
+			exit(128);
 
 		writer_write(writer, &item, &result);
 		wire_put_result(&results, &result);
@@ -95,6 +122,7 @@ static int worker_loop(struct checkout_writer *writer,
 			struct worker_stats *stats)
 {
 	struct strbuf in = STRBUF_INIT, out = STRBUF_INIT;
+	pid_t parent = getppid();
 	int ret = 0;
 
 	while (!ret) {
@@ -107,7 +135,7 @@ static int worker_loop(struct checkout_writer *writer,
 			break;
 		}
 		if (n) {
-			ret = do_batch(writer, &frame, &out, stats);
+			ret = do_batch(writer, &frame, &out, parent, stats);
 			if (!ret && write_in_full(1, out.buf, out.len) < 0)
 				ret = error_errno(_("unable to send checkout results"));
 			strbuf_remove(&in, 0, n);
@@ -168,6 +196,7 @@ int cmd_checkout__worker(int argc,
 		      "was Git replaced while it was running?"),
 		    WIRE_PROTOCOL, protocol);
 
+	keep_freed_memory();
 	if (writer_open(&writer, repo, root, want_stat) < 0)
 		die_errno(_("cannot open directory '%s'"), root);
 

@@ -63,6 +63,13 @@ void dirs_release(struct dir_handles *dirs);
 void dirs_forget(struct dir_handles *dirs);
 
 /*
+ * Somebody else, like the main process for a worker, may have removed or
+ * replaced directories since the last call of any of these functions. Handles
+ * are safe from that by themselves.
+ */
+void dirs_may_have_changed(struct dir_handles *dirs);
+
+/*
  * Make path[0..len) the current directory. It is relative to the root, without
  * a slash at either end, and with len == 0 it is the root. Components that do
  * not exist are made with mode 0777 less the umask.

@@ -21,6 +21,20 @@ static void close_pipes(struct pool_worker *worker)
 	worker->cp.in = worker->cp.out = -1;
 }
 
+/*
+ * Other processes that we start, like a long-running filter or another worker,
+ * must not hold a worker's pipe open, for it would not see its end.
+ */
+static void set_cloexec(int fd)
+{
+#ifdef FD_CLOEXEC
+	int flags = fcntl(fd, F_GETFD);
+
+	if (flags >= 0)
+		fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+#endif
+}
+
 static int start_worker(struct pool_worker *worker, const struct strvec *args)
 {
 	struct child_process *cp = &worker->cp;
@@ -35,6 +49,8 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args)
 	strvec_pushv(&cp->args, args->v);
 	if (start_command(cp))
 		return -1;
+	set_cloexec(cp->in);
+	set_cloexec(cp->out);
 
 	/*
 	 * The worker may be waiting for room in its pipe of results while we
@@ -58,9 +74,6 @@ int pool_start(struct worker_pool *pool, int nr, const struct strvec *args,
 	CALLOC_ARRAY(pool->pollfds, 2 * (size_t)nr);
 	CALLOC_ARRAY(pool->pollfd_worker, 2 * (size_t)nr);
 
-	/* A worker that ended is seen by what write() and read() return. */
-	sigchain_push(SIGPIPE, SIG_IGN);
-
 	while (pool->nr < nr && !start_worker(&pool->workers[pool->nr], args))
 		pool->nr++;
 	pool->running = pool->nr;
@@ -74,7 +87,8 @@ int pool_free_worker(const struct worker_pool *pool)
 	for (int i = 0; i < pool->nr; i++) {
 		const struct pool_worker *worker = &pool->workers[i];
 
-		if (worker->running && worker->batches < fewest) {
+		if (worker->running && worker->cp.in >= 0 &&
+		    worker->batches < fewest) {
 			best = i;
 			fewest = worker->batches;
 		}
@@ -87,6 +101,7 @@ struct strbuf *pool_begin_batch(struct worker_pool *pool, int worker,
 {
 	struct strbuf *out = &pool->workers[worker].out;
 
+	pool->workers[worker].batch_len[pool->workers[worker].batches] = 0;
 	*start = wire_begin_frame(out, WIRE_ITEMS);
 	return out;
 }
@@ -98,6 +113,7 @@ void pool_add_item(struct worker_pool *pool, int nr,
 
 	if (worker->ids_first == worker->ids_nr)
 		worker->ids_first = worker->ids_nr = 0;
+	worker->batch_len[worker->batches]++;
 	ALLOC_GROW(worker->ids, worker->ids_nr + 1, worker->ids_alloc);
 	worker->ids[worker->ids_nr++] = item->id;
 	wire_put_item(&worker->out, item, pool->algo);
@@ -112,8 +128,9 @@ void pool_end_batch(struct worker_pool *pool, int nr, size_t start)
 }
 
 /*
- * The worker has ended, or cannot be understood any more. Reap it, and put what
- * it has not answered on the list of lost entries.
+ * The worker has ended, or cannot be understood any more. Reap it, so that it
+ * is certain that it does not write any more, and put what it has not answered
+ * on the list of lost entries.
  */
 static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 {
@@ -123,11 +140,11 @@ static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 	pool->running--;
 	pool->stats.lost++;
 
-	/* A worker that is still there finds its pipes closed, and ends. */
 	close_pipes(worker);
+	kill(worker->cp.pid, SIGTERM);
 	finish_command(&worker->cp);
 	warning(_("a checkout worker has ended early; "
-		  "its entries will be written by others"));
+		  "its files are written again"));
 
 	ALLOC_GROW(pool->lost, pool->lost_nr + n, pool->lost_alloc);
 	COPY_ARRAY(pool->lost + pool->lost_nr,
@@ -139,21 +156,38 @@ static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 	worker->out_sent = 0;
 }
 
-static int send_frames(struct pool_worker *worker)
+/* Windows says ENOSPC for a pipe that is full; cf. pump_io_round(). */
+static int is_full_pipe(int err)
 {
-	/* Not xwrite(), which would wait for the pipe to have room. */
-	ssize_t n = write(worker->cp.in, worker->out.buf + worker->out_sent,
-			  worker->out.len - worker->out_sent);
+	return err == EAGAIN || err == EWOULDBLOCK || err == ENOSPC;
+}
 
-	if (n < 0)
-		return errno == EAGAIN || errno == EWOULDBLOCK ||
-			errno == EINTR ? 0 : -1;
+static void send_frames(struct pool_worker *worker)
+{
+	ssize_t n;
+
+	/* Not xwrite(), which would wait for the pipe to have room. */
+	sigchain_push(SIGPIPE, SIG_IGN);
+	n = write(worker->cp.in, worker->out.buf + worker->out_sent,
+		  worker->out.len - worker->out_sent);
+	if (n < 0 && (is_full_pipe(errno) || errno == EINTR)) {
+		n = 0;
+	} else if (n < 0) {
+		/*
+		 * It has closed its end. There may be answers in the other
+		 * pipe still; when these are read, the worker is lost.
+		 */
+		close(worker->cp.in);
+		worker->cp.in = -1;
+		n = worker->out.len - worker->out_sent;
+	}
+	sigchain_pop(SIGPIPE);
+
 	worker->out_sent += n;
 	if (worker->out_sent == worker->out.len) {
 		strbuf_reset(&worker->out);
 		worker->out_sent = 0;
 	}
-	return 0;
 }
 
 static int take_frame(struct worker_pool *pool, struct pool_worker *worker,
@@ -161,6 +195,7 @@ static int take_frame(struct worker_pool *pool, struct pool_worker *worker,
 {
 	struct wire_summary summary;
 	struct wire_cursor cursor;
+	size_t n = 0;
 	int ret;
 
 	wire_open_frame(&cursor, frame);
@@ -177,14 +212,18 @@ static int take_frame(struct worker_pool *pool, struct pool_worker *worker,
 		ret = wire_get_result(&cursor, result);
 		if (ret <= 0)
 			break;
-		if (worker->ids_first == worker->ids_nr ||
+		if (n == worker->batch_len[0] ||
 		    worker->ids[worker->ids_first] != result->id)
 			return -1;
+		n++;
 		worker->ids_first++;
 		pool->results_nr++;
 		pool->stats.entries++;
 	}
+	if (n != worker->batch_len[0])
+		return -1;
 	worker->batches--;
+	MOVE_ARRAY(worker->batch_len, worker->batch_len + 1, worker->batches);
 	pool->stats.batches++;
 	pool->stats.bytes += summary.bytes;
 	pool->stats.busy_ns += summary.busy_ns;
@@ -232,7 +271,7 @@ static void add_pollfd(struct worker_pool *pool, int *nr, int worker, int fd,
 void pool_poll(struct worker_pool *pool, int timeout_ms)
 {
 	uint64_t start;
-	int nr = 0, ready;
+	int nr = 0, ready, err;
 
 	for (int i = 0; i < pool->nr; i++) {
 		struct pool_worker *worker = &pool->workers[i];
@@ -241,10 +280,8 @@ void pool_poll(struct worker_pool *pool, int timeout_ms)
 			continue;
 
 		/* Most often the pipe has room; then poll() need not say so. */
-		if (worker->out.len && send_frames(worker) < 0) {
-			lose_worker(pool, worker);
-			continue;
-		}
+		if (worker->out.len)
+			send_frames(worker);
 		add_pollfd(pool, &nr, i, worker->cp.out, POLLIN);
 		if (worker->out.len)
 			add_pollfd(pool, &nr, i, worker->cp.in, POLLOUT);
@@ -254,8 +291,10 @@ void pool_poll(struct worker_pool *pool, int timeout_ms)
 
 	start = timeout_ms ? getnanotime() : 0;
 	ready = poll(pool->pollfds, nr, timeout_ms);
+	err = errno;
 	if (timeout_ms)
 		pool->stats.waited_ns += getnanotime() - start;
+	errno = err;
 	if (ready < 0 && errno != EINTR)
 		die_errno(_("failed to poll checkout workers"));
 	if (ready <= 0)
@@ -267,9 +306,9 @@ void pool_poll(struct worker_pool *pool, int timeout_ms)
 
 		if (!pool->pollfds[i].revents || !worker->running)
 			continue;
-		if (pool->pollfds[i].events & POLLOUT ?
-		    send_frames(worker) < 0 :
-		    receive_frames(pool, worker) < 0)
+		if (pool->pollfds[i].events & POLLOUT)
+			send_frames(worker);
+		else if (receive_frames(pool, worker) < 0)
 			lose_worker(pool, worker);
 	}
 }
@@ -311,7 +350,6 @@ void pool_finish(struct worker_pool *pool)
 		strbuf_release(&worker->in);
 		free(worker->ids);
 	}
-	sigchain_pop(SIGPIPE);
 
 	free(pool->workers);
 	free(pool->results);

@@ -26,7 +26,7 @@ struct git_hash_algo;
 #define POOL_BATCHES_PER_WORKER 2
 
 struct pool_worker {
-	struct child_process cp;
+	struct child_process cp;	/* cp.in is -1 if it takes no more */
 	unsigned running : 1;
 
 	/* Frames for the worker; the first out_sent bytes are in the pipe. */
@@ -42,6 +42,9 @@ struct pool_worker {
 	 */
 	uint32_t *ids;
 	size_t ids_first, ids_nr, ids_alloc;
+
+	/* Of how many entries the unanswered batches are, oldest first. */
+	size_t batch_len[POOL_BATCHES_PER_WORKER];
 	int batches;
 };
 

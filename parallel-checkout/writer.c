@@ -13,10 +13,6 @@
 #include "streaming.h"
 #include "trace2.h"
 
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
-
 /*
  * The functions that read and convert a blob report their errors and warnings
  * by themselves. While they run for us, these are counted instead: an entry on
@@ -92,12 +88,21 @@ static int load_content(struct checkout_writer *writer,
 	 * The object was found in a pack a moment ago; do not look for it
 	 * again.
 	 */
-	if (oi.whence == OI_PACKED)
+	if (oi.whence == OI_PACKED) {
 		content->buf = unpack_entry(writer->repo, oi.u.packed.pack,
 					    oi.u.packed.offset, &type, &size);
-	else
-		content->buf = repo_read_object_file(writer->repo, &item->oid,
-						     &type, &size);
+	} else {
+		/* Not repo_read_object_file(), which may die(). */
+		void *buf = NULL;
+
+		oi.typep = &type;
+		oi.contentp = &buf;
+		if (oid_object_info_extended(writer->repo, &item->oid, &oi,
+					     OBJECT_INFO_LOOKUP_REPLACE |
+					     OBJECT_INFO_SKIP_FETCH_OBJECT) < 0)
+			return -1;
+		content->buf = buf;
+	}
 	if (!content->buf || type != OBJ_BLOB)
 		return -1;
 	content->size = size;
@@ -226,23 +231,9 @@ static void trace_conflict(const char *where, const struct checkout_item *item)
 	trace2_data_string("pcheckout", NULL, where, item->path);
 }
 
-/*
- * Buffers of all sizes come and go, one after another. Let malloc() keep what
- * is freed: giving it back to the kernel and getting zeroed pages again costs
- * more than a hundred thousand page faults on the Linux tree.
- */
-static void keep_freed_memory(void)
-{
-#ifdef __GLIBC__
-	mallopt(M_MMAP_THRESHOLD, 32 * 1024 * 1024);
-	mallopt(M_TRIM_THRESHOLD, 1024 * 1024 * 1024);
-#endif
-}
-
 int writer_open(struct checkout_writer *writer, struct repository *repo,
 		const char *root, int want_stat)
 {
-	keep_freed_memory();
 	memset(writer, 0, sizeof(*writer));
 	writer->repo = repo;
 	writer->want_stat = !!want_stat;
@@ -271,7 +262,8 @@ void writer_write(struct checkout_writer *writer,
 	result->id = item->id;
 
 	if (dirs_enter(&writer->dirs, item->path, slash ? slash - item->path : 0)) {
-		if (errno == ENOTDIR || errno == ELOOP) {
+		/* EMLINK is what some systems say of O_NOFOLLOW on a link. */
+		if (errno == ENOTDIR || errno == ELOOP || errno == EMLINK) {
 			result->status = CHECKOUT_CONFLICT;
 			trace_conflict("collision/dirname", item);
 		} else {

@@ -54,7 +54,7 @@ void writer_close(struct checkout_writer *writer);
  * CHECKOUT_WRITTEN, there is no new file at the path; the old file that the
  * item describes may be gone.
  *
- * May die() where the object store does, on a corrupt pack.
+ * May die() where the object store does, on a pack index that is corrupt.
  */
 void writer_write(struct checkout_writer *writer,
 		  const struct checkout_item *item,

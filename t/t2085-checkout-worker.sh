@@ -114,6 +114,23 @@ test_expect_success 'files, directories, and results in the order of the items' 
 	test_cmp hello top
 '
 
+test_expect_success 'directories whose names begin alike' '
+	n=0 &&
+	for path in a/b/x ab/x a/bc/x a/b/y ab/b/x a-/x a/x abc x/ab a/b/c/d/x \
+		a/b/cd/x a/b/c/x
+	do
+		n=$(($n + 1)) &&
+		item $n alike/$path || return 1
+	done >lines &&
+	encode <lines &&
+	worker &&
+	! grep -v written actual &&
+	sed "s/.*	//" lines | sort >expect &&
+	find alike -type f >files &&
+	sort files >actual &&
+	test_cmp expect actual
+'
+
 test_expect_success 'one frame of results for each frame of items' '
 	{
 		item 1 split/a &&
@@ -271,7 +288,13 @@ test_expect_success SYMLINKS 'nothing is written through a symbolic link' '
 	test_cmp expect actual
 '
 
-test_expect_success SYMLINKS 'not even if it replaces a known directory' '
+# Without directory handles, what is known of leading directories is cached, as
+# it is in the main process.
+test_lazy_prereq OPENAT '
+	test-tool checkout-wire has-openat
+'
+
+test_expect_success SYMLINKS,OPENAT,PIPE 'not even if it replaces a known directory' '
 	mkfifo in out &&
 	test_when_finished "rm -f in out" &&
 	item 1 swap/a/first | encode && mv frames first &&
@@ -867,7 +890,7 @@ test_expect_success ULIMIT_FILE_DESCRIPTORS 'very deep directories with few desc
 	rm -rf d
 '
 
-test_expect_success 'directory that disappears is made again' '
+test_expect_success PIPE,OPENAT 'directory that disappears is made again' '
 	mkfifo in out &&
 	test_when_finished "rm -f in out" &&
 	item 1 gone/a/first | encode && mv frames first &&

@@ -23,42 +23,46 @@ then
 	test_done
 fi
 
+# usage: touch_ns <path> <seconds> <nanoseconds>
+touch_ns () {
+	touch -d "@$2.$(printf "%09d" "$3")" "$1"
+}
+
+# "file" with the content of HEAD, and its stat data in the index. Sets $sec and
+# $nsec to its time, and leaves some nanoseconds to either end of the second.
+fresh () {
+	nsec=0 &&
+	while test "$nsec" -lt 10 || test "$nsec" -gt 900000000
+	do
+		rm -f file &&
+		echo one >file &&
+		time=$(stat -c %.9Y file) &&
+		sec=${time%.*} &&
+		nsec=$(expr "1${time#*.}" - 1000000000) || return 1
+	done &&
+	git update-index --refresh
+}
+
+# usage: index_at <nanoseconds after the time of "file">
 index_at () {
-	touch -d "2020-01-01 00:00:$1" .git/index
+	touch_ns .git/index $sec $(($nsec + $1))
 }
 
-file_at () {
-	touch -d "2020-01-01 00:00:$1" file
-}
-
-# The status of "file", and whether its content was compared, as in "M read"
+# usage: test_status (clean|M) [read|not-read]
+#
+# Whether "file" is shown as modified, and whether its content was compared.
 test_status () {
 	rm -f compared &&
 	git --no-optional-locks status --porcelain -uno >status &&
-	{
-		if test -s status
-		then
-			sed -e "s/^ //" -e "s/ file$//" status
-		else
-			echo clean
-		fi &&
-		if test -e compared
-		then
-			echo read
-		else
-			echo not-read
-		fi
-	} >actual &&
-	echo "$@" | tr " " "\n" >expect &&
-	test_cmp expect actual
-}
-
-# "file" as in HEAD with the mtime given first, in an index of the second time
-fresh () {
-	echo one >file &&
-	file_at "$1" &&
-	git update-index --refresh &&
-	index_at "$2"
+	case "$1" in
+	M) echo " M file" >expect ;;
+	clean) >expect ;;
+	esac &&
+	test_cmp expect status &&
+	case "$2" in
+	read) test_path_is_file compared ;;
+	not-read) test_path_is_missing compared ;;
+	esac
 }
 
 test_expect_success 'setup' '
@@ -74,66 +78,93 @@ test_expect_success 'setup' '
 '
 
 test_expect_success 'index is newer by nanoseconds: not compared' '
-	fresh 01.100000001 01.100000002 &&
+	fresh &&
+	index_at 1 &&
 	test_status clean not-read
 '
 
 test_expect_success 'index is of the same nanosecond: compared' '
-	fresh 01.100000001 01.100000001 &&
+	fresh &&
+	index_at 0 &&
 	test_status clean read
 '
 
 test_expect_success 'index is older by nanoseconds: compared' '
-	fresh 01.100000001 01.100000000 &&
+	fresh &&
+	index_at -1 &&
 	test_status clean read
 '
 
 test_expect_success 'index is older by a second: compared' '
-	fresh 02.100000001 01.100000002 &&
+	fresh &&
+	touch_ns .git/index $(($sec - 1)) $nsec &&
 	test_status clean read
 '
 
 test_expect_success 'no nanoseconds in the file: compared' '
-	fresh 01.000000000 01.100000000 &&
+	fresh &&
+	touch_ns file $sec 0 &&
+	git update-index --refresh &&
+	touch_ns .git/index $sec 999999999 &&
 	test_status clean read
 '
 
 test_expect_success 'no nanoseconds in the index: compared' '
-	fresh 01.100000000 01.000000000 &&
+	fresh &&
+	touch_ns .git/index $sec 0 &&
 	test_status clean read
 '
 
 test_expect_success 'file lost its nanoseconds: compared, and clean' '
-	fresh 01.100000001 01.200000000 &&
-	file_at 01.000000000 &&
+	fresh &&
+	index_at 1 &&
+	touch_ns file $sec 0 &&
+	git config core.trustctime false &&
+	test_when_finished "git config --unset core.trustctime" &&
+	test_status clean read
+'
+
+test_expect_success 'mtime before the index, but ctime after it: compared' '
+	fresh &&
+	touch_ns file $sec 1 &&
+	git update-index --refresh &&
+	touch_ns .git/index $sec 2 &&
 	test_status clean read
 '
 
 test_expect_success 'change of the same size in the same second is seen' '
-	fresh 01.100000001 01.200000000 &&
+	fresh &&
+	index_at 1 &&
 	echo two >file &&
-	file_at 01.300000000 &&
-	test_status M read
+	touch_ns file $sec $(($nsec + 5)) &&
+	test_status M
 '
 
 test_expect_success 'change whose mtime was set back is seen' '
-	fresh 01.100000001 01.200000000 &&
+	fresh &&
+	index_at 1 &&
 	echo two >file &&
-	file_at 01.100000001 &&
+	touch_ns file $sec $nsec &&
+	git config core.trustctime false &&
+	test_when_finished "git config --unset core.trustctime" &&
 	test_status M read
 '
 
 test_expect_success 'writing the index keeps a change visible' '
-	fresh 01.100000001 01.200000000 &&
+	fresh &&
+	index_at 1 &&
 	echo two >file &&
-	file_at 01.300000000 &&
+	touch_ns file $sec $(($nsec + 5)) &&
 	test_commit other &&
-	index_at 09.100000000 &&
-	test_status M read
+	touch_ns .git/index $(($sec + 9)) 5 &&
+	git config core.trustctime false &&
+	test_when_finished "git config --unset core.trustctime" &&
+	test_status M
 '
 
 test_expect_success 'writing the index does not compare what is proved' '
-	fresh 01.100000001 01.200000000 &&
+	fresh &&
+	index_at 1 &&
 	rm -f compared &&
 	echo more >other.t &&
 	git add other.t &&

@@ -18,6 +18,7 @@ static const char * const wire_usage[] = {
 	"test-tool checkout-wire encode [--split=<n>] <lines >frames",
 	"test-tool checkout-wire decode [--batches] <frames >lines",
 	"test-tool checkout-wire stat <path>...",
+	"test-tool checkout-wire has-openat",
 	NULL
 };
 
@@ -219,6 +220,13 @@ int cmd__checkout_wire(int argc, const char **argv)
 	}
 	if (argc != 1)
 		usage_with_options(wire_usage, options);
+	if (!strcmp(argv[0], "has-openat")) {
+#ifdef NO_OPENAT
+		return 1;
+#else
+		return 0;
+#endif
+	}
 	setup_git_directory();
 	if (!strcmp(argv[0], "encode"))
 		encode(split);

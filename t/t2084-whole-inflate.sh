@@ -1,0 +1,365 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+
+test_description='objects inflated whole by libdeflate, or stepwise by zlib
+
+What is read, and what is said about damage, must not depend on it. So most
+tests here do the same thing twice, the second time without libdeflate, and
+compare. Built without USE_LIBDEFLATE, that is true of itself; then these are
+tests of zlib alone.
+'
+
+TEST_PASSES_SANITIZE_LEAK=true
+. ./test-lib.sh
+
+test_lazy_prereq LIBDEFLATE 'test -n "$USE_LIBDEFLATE"'
+
+# Run a command as it is and without libdeflate. Its output, left in out, must
+# be the same, and so must its messages, left in err with a last line that
+# gives the exit code.
+same_either_way () {
+	{ "$@" >out 2>err; echo "exit $?" >>err; } &&
+	{
+		GIT_TEST_WHOLE_INFLATE=false "$@" >out.zlib 2>err.zlib
+		echo "exit $?" >>err.zlib
+	} &&
+	test_cmp_bin out.zlib out &&
+	test_cmp err.zlib err
+}
+
+# Run a command; say which inflations were tried ("<what> <size> done" or
+# "... refused") in the file tried.
+try () {
+	rm -f trace &&
+	GIT_TRACE_WHOLE_INFLATE="$PWD/trace" "$@" >/dev/null &&
+	if test -f trace
+	then
+		sed -e "s/^.* \([^ ]* [0-9]* [a-z]*\)$/\1/" trace
+	fi >tried
+}
+
+# Make a copy of a file where the byte at an offset (from 0) is a given octal
+# number.
+set_byte () {
+	cat "$1" >"$2" &&
+	printf "\\$4" | dd of="$2" bs=1 seek="$3" conv=notrunc 2>/dev/null
+}
+
+loose_path () {
+	echo "$1/objects/$(test_oid_to_path "$2")"
+}
+
+# Look at a damaged loose object, the only one in the repository "damaged". Of
+# one whose header cannot be parsed, the base uses the size that it does not
+# have, so what happens next is anything but the same each time.
+same_damage () {
+	same_either_way git -C damaged fsck --full &&
+	cat err >>messages &&
+	if ! grep "unable to parse header" err
+	then
+		same_either_way git -C damaged cat-file blob $1 &&
+		# this one does not stream
+		same_either_way git -C damaged grep -e 1 $1
+	fi
+}
+
+test_expect_success 'setup' '
+	git init repo &&
+	(
+		cd repo &&
+		>empty &&
+		echo hello >small &&
+		test_seq 1 20000 >medium &&
+		# compressed larger than the smallest window of a pack
+		test-tool genrandom seed 100000 >random &&
+		mkdir dir &&
+		cp small dir/copy &&
+		git add . &&
+		git commit -m one &&
+		# deltas
+		test_seq 2 20001 >medium &&
+		echo world >>random &&
+		git commit -a -m two &&
+		git tag -a -m message tag
+	) &&
+	git clone --bare --no-local repo packed &&
+	git -C packed repack -adf &&
+	git init --bare loose &&
+	git -C loose unpack-objects <"$(echo packed/objects/pack/*.pack)" &&
+	git -C repo rev-parse HEAD >head &&
+	git -C loose update-ref HEAD "$(cat head)" &&
+	git -C packed rev-list --objects --no-object-names --all >objects
+'
+
+test_expect_success LIBDEFLATE 'packed objects and deltas are inflated whole' '
+	try git -C packed cat-file --batch <objects &&
+	grep "^packed .* done" tried >done &&
+	test_line_count -ge $(wc -l <objects) done &&
+	! grep refused tried
+'
+
+test_expect_success LIBDEFLATE 'loose objects are inflated whole' '
+	try git -C loose archive HEAD &&
+	grep "^loose-small .* done" tried &&
+	# too large to try without knowing how large
+	grep "^loose 100006 done" tried &&
+	! grep "^loose [0-9]* refused" tried
+'
+
+test_expect_success LIBDEFLATE 'small loose objects are not streamed' '
+	oid=$(git -C repo rev-parse HEAD:small) &&
+	try git -C loose cat-file blob $oid &&
+	grep "^loose-small .* done" tried
+'
+
+test_expect_success 'nothing is inflated whole where that is turned off' '
+	(
+		GIT_TEST_WHOLE_INFLATE=false &&
+		export GIT_TEST_WHOLE_INFLATE &&
+		try git -C packed cat-file --batch <objects &&
+		test_must_be_empty tried &&
+		try git -C loose archive HEAD &&
+		test_must_be_empty tried
+	)
+'
+
+for repo in packed loose
+do
+	test_expect_success "what is read from $repo objects" '
+		same_either_way git -C $repo cat-file --batch-all-objects \
+			--batch --unordered &&
+		same_either_way git -C $repo log -p --raw HEAD &&
+		same_either_way git -C $repo archive HEAD &&
+		same_either_way git -C $repo grep --threads=4 9 HEAD &&
+		same_either_way git -C $repo fsck --full --strict &&
+		test_grep "^exit 0" err
+	'
+
+	test_expect_success "checkout from $repo objects" '
+		test_when_finished "rm -rf tree" &&
+		mkdir tree &&
+		git -C $repo --work-tree="$PWD/tree" checkout -f HEAD -- . &&
+		diff -r -x .git repo tree
+	'
+done
+
+test_expect_success 'a stream that leaves the window of the pack' '
+	# rounded up to two pages
+	same_either_way git -C packed -c core.packedGitWindowSize=1 \
+		cat-file --batch-all-objects --batch --unordered &&
+	git -C packed cat-file --batch-all-objects --batch --unordered >expect &&
+	test_cmp_bin expect out
+'
+
+test_expect_success LIBDEFLATE 'such a stream is left to zlib, others are not' '
+	try git -C packed -c core.packedGitWindowSize=1 \
+		cat-file --batch <objects &&
+	grep "^packed 1000[0-9]* refused" tried &&
+	grep "^packed .* done" tried
+'
+
+# grep does not stream what is above the threshold.
+test_expect_success LIBDEFLATE 'core.bigFileThreshold is obeyed' '
+	for repo in packed loose
+	do
+		try git -C $repo -c core.bigFileThreshold=5000 \
+			grep --threads=1 0 HEAD &&
+		! grep -E "^(packed|loose) [0-9]{5}" tried &&
+		grep "done" tried &&
+
+		# An object of just this size is not above it.
+		try git -C $repo -c core.bigFileThreshold=100006 \
+			grep --threads=1 0 HEAD &&
+		grep -E "^(packed|loose) 100006 done" tried &&
+		try git -C $repo -c core.bigFileThreshold=100005 \
+			grep --threads=1 0 HEAD &&
+		! grep -E "^(packed|loose) 100006" tried || return 1
+	done
+'
+
+test_expect_success 'objects above core.bigFileThreshold' '
+	for repo in packed loose
+	do
+		for size in 1 6 5000
+		do
+			same_either_way git -C $repo \
+				-c core.bigFileThreshold=$size archive HEAD &&
+			same_either_way git -C $repo \
+				-c core.bigFileThreshold=$size grep 0 HEAD &&
+			same_either_way git -C $repo \
+				-c core.bigFileThreshold=$size fsck --full &&
+			test_grep "^exit 0" err || return 1
+		done || return 1
+	done
+'
+
+test_expect_success 'setup: packs to damage' '
+	git init tiny &&
+	(
+		cd tiny &&
+		test_seq 1 60 >file &&
+		git add file &&
+		git commit -m one &&
+		test_seq 2 61 >file &&
+		git commit -a -m two
+	) &&
+	git clone --bare --no-local tiny tiny.git &&
+	git -C tiny.git repack -adf --depth=5 &&
+	git verify-pack -v tiny.git/objects/pack/*.idx >verbose &&
+	grep "chain length = 1" verbose &&
+	pack=$(echo tiny.git/objects/pack/*.pack) &&
+	mv "$pack" tiny.pack
+'
+
+test_expect_success 'a pack with a wrong byte, at every position' '
+	pack=$(echo tiny.git/objects/pack/*.idx) &&
+	pack=${pack%.idx}.pack &&
+	test_when_finished "rm -f \"$pack\"" &&
+	size=$(test_file_size tiny.pack) &&
+	i=0 &&
+	>messages &&
+	while test $i -lt $size
+	do
+		set_byte tiny.pack "$pack" $i 125 &&
+		same_either_way git -C tiny.git fsck --full &&
+		cat err >>messages &&
+		if test $(($i % 5)) = 0
+		then
+			same_either_way git -C tiny.git log -p
+		fi &&
+		i=$(($i + 1)) || return 1
+	done &&
+	# Some bytes may be the same as before, but not many, and zlib had
+	# something to say about others.
+	grep "^exit [1-9]" messages >bad &&
+	test_line_count -gt $(($size - 10)) bad &&
+	grep "inflate: data stream error" messages
+'
+
+test_expect_success 'a pack that is too short' '
+	pack=$(echo tiny.git/objects/pack/*.idx) &&
+	pack=${pack%.idx}.pack &&
+	test_when_finished "rm -f \"$pack\"" &&
+	i=$(test_file_size tiny.pack) &&
+	while i=$(($i - 7)) && test $i -ge 0
+	do
+		test_copy_bytes $i <tiny.pack >"$pack" &&
+		same_either_way git -C tiny.git log -p &&
+		same_either_way git -C tiny.git fsck --full || return 1
+	done
+'
+
+# A pack entry does not end where the mapping of its pack does: an object of a
+# size other than announced must be found out by its own stream.
+test_expect_success 'a pack entry of another size than its header says' '
+	git init --bare size.git &&
+	blob=$(echo hello | git -C size.git hash-object -w --stdin) &&
+	name=$(echo $blob | git -C size.git pack-objects -q objects/pack/pack) &&
+	git -C size.git prune-packed &&
+	pack=size.git/objects/pack/pack-$name.pack &&
+	mv $pack size.pack &&
+	test_when_finished "rm -f $pack" &&
+	# the byte after the header of the pack: type 3 and size 6 in one
+	set_byte size.pack $pack 12 066 &&
+	test_cmp_bin size.pack $pack &&
+	same_either_way git -C size.git cat-file blob $blob &&
+	echo hello >expect &&
+	test_cmp expect out &&
+	for byte in 065 067
+	do
+		set_byte size.pack $pack 12 $byte &&
+		same_either_way git -C size.git cat-file blob $blob &&
+		test_grep ! "^exit 0" err || return 1
+	done
+'
+
+test_expect_success 'a small loose object with a wrong byte, at every position' '
+	git init --bare damaged &&
+	oid=$(test_seq 1 30 | git -C damaged hash-object -w --stdin) &&
+	file=$(loose_path damaged $oid) &&
+	mv $file good &&
+	test_when_finished "rm -f $file" &&
+	size=$(test_file_size good) &&
+	i=0 &&
+	>messages &&
+	while test $i -lt $size
+	do
+		set_byte good $file $i 125 &&
+		same_damage $oid &&
+		i=$(($i + 1)) || return 1
+	done &&
+	grep "^exit [1-9]" messages >bad &&
+	test_line_count -gt $(($size - 10)) bad &&
+	grep "corrupt loose object" messages &&
+	grep "inflate: data stream error" messages
+'
+
+test_expect_success 'loose objects that are cut, or have something at the end' '
+	for lines in 0 30 10000
+	do
+		oid=$(test_seq 1 $lines |
+		      git -C damaged hash-object -w --stdin) &&
+		file=$(loose_path damaged $oid) &&
+		mv -f $file good &&
+		size=$(test_file_size good) &&
+		for n in 1 2 4 5 8 $(($size / 2)) $(($size - 4)) $(($size - 1))
+		do
+			rm -f $file &&
+			test_copy_bytes $n <good >$file &&
+			same_damage $oid || return 1
+		done &&
+		cat good >$file &&
+		printf "x" >>$file &&
+		same_damage $oid &&
+		same_either_way git -C damaged fsck --full &&
+		echo "error: garbage at end of loose object ${SQ}$oid${SQ}" \
+			>expect &&
+		grep "garbage at end" err >actual &&
+		test_cmp expect actual &&
+		rm -f $file || return 1
+	done
+'
+
+# "blob <size>", NUL and "hello", at level 0 of zlib. The base returns too many
+# bytes where there are less than the size says, so that is not tried here with
+# anything that looks at all of them.
+test_expect_success 'loose objects whose header does not fit the content' '
+	oid=$(echo header | git hash-object --stdin) &&
+	file=$(loose_path damaged $oid) &&
+	test_when_finished "rm -f $file" &&
+	mkdir -p "$(dirname $file)" &&
+	while read -r stream
+	do
+		rm -f $file &&
+		printf "$stream" >$file &&
+		same_damage $oid || return 1
+	done <<-\EOF &&
+	\170\001\001\014\000\363\377blob 4\000hello\031\243\004\010
+	\170\001\001\015\000\362\377blob 05\000hello\034\352\004\071
+	EOF
+	rm $file &&
+	printf "\170\001\001\014\000\363\377blob 6\000hello\031\261\004\012" \
+		>$file &&
+	same_either_way git -C damaged cat-file blob $oid &&
+	rm $file &&
+	printf "\170\001\001\014\000\363\377blob 5\000hello\031\252\004\011" \
+		>$file &&
+	same_damage $oid &&
+	same_either_way git -C damaged cat-file blob $oid &&
+	printf hello >expect &&
+	test_cmp expect out
+'
+
+test_expect_success 'a loose object with an unknown and long type' '
+	type=$(printf "%040d" 7) &&
+	oid=$(echo hello |
+	      git -C damaged hash-object -w --literally -t $type --stdin) &&
+	same_either_way git -C damaged cat-file -t --allow-unknown-type $oid &&
+	echo $type >expect &&
+	test_cmp expect out &&
+	same_either_way git -C damaged cat-file $type $oid &&
+	same_either_way git -C damaged cat-file -p $oid &&
+	same_either_way git -C damaged fsck --full
+'
+
+test_done

@@ -1,0 +1,209 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+
+test_description='parallel checkout among other processes, and with lost workers
+
+What other processes hold on to, workers that are lost beside others that are
+not, and files that decide how the ones after them are written.
+'
+
+TEST_PASSES_SANITIZE_LEAK=true
+. ./test-lib.sh
+. "$TEST_DIRECTORY/lib-parallel-checkout.sh"
+
+# A "git" that breaks the first worker it is asked for, in the way that
+# "$TRASH_DIRECTORY/break" says, and that is the real one otherwise.
+test_expect_success 'setup' '
+	mkdir fake &&
+	write_script fake/git <<-EOF &&
+	if test "\$1" = checkout--worker && mkdir "$TRASH_DIRECTORY/broken"
+	then
+		. "$TRASH_DIRECTORY/break"
+	fi 2>/dev/null
+	exec "$GIT_BUILD_DIR/git" "\$@"
+	EOF
+	git init files &&
+	(
+		cd files &&
+		for i in $(test_seq 1 300)
+		do
+			echo "content $i" >file$i || return 1
+		done &&
+		git add . &&
+		git commit -q -m files
+	)
+'
+
+# usage: break_worker <shell commands>
+break_worker () {
+	rm -rf "$TRASH_DIRECTORY/broken" &&
+	echo "$1" >"$TRASH_DIRECTORY/break"
+}
+
+# usage: faulty_git <git arguments>
+faulty_git () {
+	GIT_EXEC_PATH="$TRASH_DIRECTORY/fake" "$GIT_BUILD_DIR/git" "$@"
+}
+
+# usage: trace_value <key> <file>
+trace_value () {
+	sed -n "s/.*\"category\":\"pcheckout\",\"key\":\"$1\",\"value\":\"\([0-9]*\)\".*/\1/p" "$2"
+}
+
+test_expect_success 'a process filter does not keep the workers alive' '
+	test_config_global filter.rot13.process \
+		"test-tool rot13-filter --log=\"$TRASH_DIRECTORY/log\" clean smudge" &&
+	test_config_global filter.rot13.required true &&
+	cp -R files filtered &&
+	(
+		cd filtered &&
+		echo "*.z filter=rot13" >.gitattributes &&
+		echo text >z.z &&
+		git add . &&
+		git commit -q -m filtered &&
+		rm -f file* z.z &&
+		git -c checkout.workers=4 checkout-index --all &&
+		git diff --exit-code &&
+		git ls-files -s z.z &&
+		echo text >expect &&
+		test_cmp expect z.z
+	)
+'
+
+for how in 'exit 1' 'kill -9 $$' \
+	'printf "no frame, this"; cat >/dev/null; exit' \
+	'printf "no frame, this"; sleep 1000; exit' \
+	'exec <&-; sleep 1; exit'
+do
+	test_expect_success "one worker of four does: $how" '
+		test_when_finished "rm -rf one" &&
+		git clone -q -n files one &&
+		break_worker "$how" &&
+		GIT_TRACE2_EVENT="$(pwd)/trace" faulty_git -C one \
+			-c checkout.workers=4 checkout -q -f HEAD 2>err &&
+		test_grep "worker has ended early" err >warnings &&
+		test_line_count = 1 warnings &&
+		trace_value lost_workers trace >actual &&
+		echo 1 >expect &&
+		test_cmp expect actual &&
+		rm trace &&
+		git -C one status --porcelain >status &&
+		test_must_be_empty status
+	'
+done
+
+test_expect_success 'what a lost worker has written is no collision' '
+	test_when_finished "rm -rf clone" &&
+	break_worker "\"$GIT_BUILD_DIR/git\" \"\$@\" | :; exit 1" &&
+	faulty_git -c checkout.workers=2 clone -q files clone 2>err &&
+	test_grep "worker has ended early" err &&
+	test_grep ! "have collided" err &&
+	git -C clone status --porcelain >status &&
+	test_must_be_empty status
+'
+
+for workers in 1 2
+do
+	test_expect_success "new .gitattributes apply to what follows, workers=$workers" '
+		test_when_finished "rm -rf attr" &&
+		git init attr &&
+		(
+			cd attr &&
+			for i in $(test_seq 1 200)
+			do
+				echo "one $i" >f$i.txt || return 1
+			done &&
+			echo "*.txt -text" >.gitattributes &&
+			git add . &&
+			git commit -q -m one &&
+			for i in $(test_seq 1 200)
+			do
+				echo "two $i" >f$i.txt || return 1
+			done &&
+			echo "*.txt text eol=crlf" >.gitattributes &&
+			git add . &&
+			git commit -q -m two &&
+			git checkout -q -f HEAD^ &&
+
+			git -c checkout.workers=$workers checkout main -- . &&
+			printf "two 7\r\n" >expect &&
+			test_cmp_bin expect f7.txt &&
+			cat *.txt | tr -d "\r" >without &&
+			cat *.txt >with &&
+			test $(wc -c <with) = $(($(wc -c <without) + 200)) &&
+
+			git checkout -q -f HEAD &&
+			git read-tree main &&
+			git -c checkout.workers=$workers checkout-index -f -a &&
+			test_cmp_bin expect f7.txt
+		)
+	'
+
+	test_expect_success "-n -f and a missing blob is an error, workers=$workers" '
+		test_when_finished "rm -rf missing" &&
+		cp -R files missing &&
+		(
+			cd missing &&
+			for i in $(test_seq 1 300)
+			do
+				echo "other" >file$i || return 1
+			done &&
+			rm .git/objects/$(test_oid_to_path $(git rev-parse :file200)) &&
+			test_must_fail git -c checkout.workers=$workers \
+				checkout-index -n -f -a 2>err &&
+			test_grep "unable to read sha1 file of file200" err &&
+			echo "content 299" >expect &&
+			test_cmp expect file299
+		)
+	'
+
+	test_expect_success "all that is said about a corrupt object, workers=$workers" '
+		test_when_finished "rm -rf corrupt" &&
+		cp -R files corrupt &&
+		(
+			cd corrupt &&
+			object=.git/objects/$(test_oid_to_path $(git rev-parse :file200)) &&
+			chmod +w $object &&
+			printf "not zlib data" >$object &&
+			rm file* &&
+			test_must_fail git -c checkout.workers=$workers \
+				checkout-index -a 2>err &&
+			test_grep "inflate: data stream error" err &&
+			test_grep "^fatal: loose object .* is corrupt" err &&
+			test_grep ! "worker" err &&
+			echo "content 199" >expect &&
+			test_cmp expect file199
+		)
+	'
+done
+
+# The second round begins when 100 files or more were in the way. All workers
+# are killed by then, and one file cannot be written.
+test_expect_success 'no workers left for the second round' '
+	test_when_finished "rm -rf second" &&
+	cp -R files second &&
+	(
+		cd second &&
+		for i in $(test_seq 1 300)
+		do
+			echo "in the way" >file$i || return 1
+		done &&
+		rm .git/objects/$(test_oid_to_path $(git rev-parse :file200)) &&
+		rm .git/index &&
+		break_worker "
+			rmdir \"$TRASH_DIRECTORY/broken\"
+			\"$GIT_BUILD_DIR/git\" \"\$@\" &
+			worker=\$!
+			(sleep 2; kill -9 \$worker) &
+			wait \$worker
+			exit" &&
+		test_must_fail env GIT_EXEC_PATH="$TRASH_DIRECTORY/fake" \
+			"$GIT_BUILD_DIR/git" -c checkout.workers=2 \
+			checkout -q -f HEAD 2>err &&
+		test_grep "file200" err &&
+		echo "content 300" >expect &&
+		test_cmp expect file300
+	)
+'
+
+test_done

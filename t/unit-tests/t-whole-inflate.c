@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * whole-inflate.h against zlib: what one accepts and yields, the other does.
+ */
+#include "test-lib.h"
+#include "git-zlib.h"
+#include "strbuf.h"
+#include "whole-inflate.h"
+
+static struct whole_inflater *inflater;
+
+/* Some text that compresses well and badly in turn, without a random seed. */
+static void make_text(struct strbuf *text, size_t len)
+{
+	uint32_t state = 1;
+
+	while (text->len < len) {
+		state = state * 1103515245 + 12345;
+		if (state & 0x30000)
+			strbuf_addf(text, "line %"PRIuMAX"\n",
+				    (uintmax_t)text->len);
+		else
+			strbuf_addch(text, state >> 24);
+	}
+	strbuf_setlen(text, len);
+}
+
+static void deflate_text(struct strbuf *out, const struct strbuf *text,
+			 int level)
+{
+	git_zstream s = { 0 };
+
+	git_deflate_init(&s, level);
+	strbuf_grow(out, git_deflate_bound(&s, text->len));
+	s.next_in = (unsigned char *)text->buf;
+	s.avail_in = text->len;
+	s.next_out = (unsigned char *)out->buf;
+	s.avail_out = strbuf_avail(out);
+	while (git_deflate(&s, Z_FINISH) == Z_OK)
+		; /* go on */
+	git_deflate_end(&s);
+	strbuf_setlen(out, s.total_out);
+}
+
+/* zlib without git_inflate(), which would print what it dislikes */
+static int zlib_accepts(const char *in, size_t in_len, char *out, size_t size)
+{
+	uLongf out_len = size;
+
+	return uncompress((Bytef *)out, &out_len, (const Bytef *)in, in_len) ==
+	       Z_OK && out_len == size;
+}
+
+/*
+ * Inflate from and to buffers of exactly the given lengths, so that a checker
+ * of memory accesses notices what goes beyond.
+ */
+static int inflate_exactly(const char *in, size_t in_len,
+			   const struct strbuf *expect, size_t *in_used)
+{
+	char *in_copy = xmemdupz(in, in_len);
+	char *out = xmalloc(expect->len);
+	int ret;
+
+	in_copy = xrealloc(in_copy, in_len);
+	ret = whole_inflate(inflater, in_copy, in_len, out, expect->len,
+			    NULL, in_used);
+	if (!ret)
+		check(!memcmp(out, expect->buf, expect->len));
+	free(in_copy);
+	free(out);
+	return ret;
+}
+
+static void t_round_trip(size_t len, int level)
+{
+	struct strbuf text = STRBUF_INIT, z = STRBUF_INIT, out = STRBUF_INIT;
+	size_t z_len, in_used = 0, out_used = 0;
+
+	make_text(&text, len);
+	deflate_text(&z, &text, level);
+	z_len = z.len;
+
+	check_int(inflate_exactly(z.buf, z.len, &text, &in_used), ==, 0);
+	check_uint(in_used, ==, z_len);
+
+	/* What follows is left alone, but does no harm. */
+	strbuf_addstr(&z, "something else");
+	in_used = 0;
+	check_int(inflate_exactly(z.buf, z.len, &text, &in_used), ==, 0);
+	check_uint(in_used, ==, z_len);
+
+	/* more room than needed: fine only if the caller asks how much */
+	strbuf_grow(&out, len + 1);
+	in_used = 17;
+	check_int(whole_inflate(inflater, z.buf, z.len, out.buf, len + 1,
+				NULL, &in_used), ==, -1);
+	check_uint(in_used, ==, 17);
+	check_int(whole_inflate(inflater, z.buf, z.len, out.buf, len + 1,
+				&out_used, NULL), ==, 0);
+	check_uint(out_used, ==, len);
+	check(!memcmp(out.buf, text.buf, len));
+
+	/* less room than needed */
+	if (len) {
+		out_used = 17;
+		check_int(whole_inflate(inflater, z.buf, z.len, out.buf,
+					len - 1, &out_used, NULL), ==, -1);
+		check_uint(out_used, ==, 17);
+		check_int(whole_inflate(inflater, z.buf, z.len, out.buf,
+					len - 1, NULL, NULL), ==, -1);
+	}
+
+	strbuf_release(&text);
+	strbuf_release(&z);
+	strbuf_release(&out);
+}
+
+static void t_truncated(size_t len, int level)
+{
+	struct strbuf text = STRBUF_INIT, z = STRBUF_INIT;
+
+	make_text(&text, len);
+	deflate_text(&z, &text, level);
+	for (size_t i = 0; i < z.len; i++)
+		if (!check_int(inflate_exactly(z.buf, i, &text, NULL), ==, -1))
+			test_msg("cut after byte %"PRIuMAX, (uintmax_t)i);
+	strbuf_release(&text);
+	strbuf_release(&z);
+}
+
+static void t_flipped_bit(size_t len, int level)
+{
+	struct strbuf text = STRBUF_INIT, z = STRBUF_INIT;
+	size_t accepted = 0;
+
+	make_text(&text, len);
+	deflate_text(&z, &text, level);
+	for (size_t i = 0; i < z.len * 8; i++) {
+		char *out = xmalloc(len);
+		int zlib, ours;
+
+		z.buf[i / 8] ^= 1 << i % 8;
+		zlib = zlib_accepts(z.buf, z.len, out, len);
+		/* this compares with the right content as well */
+		ours = !inflate_exactly(z.buf, z.len, &text, NULL);
+		z.buf[i / 8] ^= 1 << i % 8;
+		if (!check_int(ours, ==, zlib))
+			test_msg("bit %"PRIuMAX, (uintmax_t)i);
+		accepted += ours;
+		free(out);
+	}
+	/* There are such bits (padding), but most make a difference. */
+	check_uint(accepted, <, z.len);
+	strbuf_release(&text);
+	strbuf_release(&z);
+}
+
+static void t_no_inflater(void)
+{
+	struct strbuf text = STRBUF_INIT, z = STRBUF_INIT;
+	char out[100];
+
+	make_text(&text, sizeof(out));
+	deflate_text(&z, &text, 6);
+	check_int(whole_inflate(NULL, z.buf, z.len, out, sizeof(out),
+				NULL, NULL), ==, -1);
+	whole_inflater_free(NULL);
+	strbuf_release(&text);
+	strbuf_release(&z);
+}
+
+int cmd_main(int argc UNUSED, const char **argv UNUSED)
+{
+	static const size_t lens[] = { 0, 1, 100, 5000, 200000 };
+
+	inflater = whole_inflater_new();
+	if (!inflater)
+		test_skip_all("built without USE_LIBDEFLATE");
+
+	TEST(t_no_inflater(), "nothing to inflate with");
+	for (size_t i = 0; i < ARRAY_SIZE(lens); i++) {
+		for (int level = 0; level <= 9; level += 3)
+			TEST(t_round_trip(lens[i], level),
+			     "%"PRIuMAX" bytes, level %d",
+			     (uintmax_t)lens[i], level);
+		if (lens[i] > 5000)
+			continue;
+		TEST(t_truncated(lens[i], 6), "%"PRIuMAX" bytes, truncated",
+		     (uintmax_t)lens[i]);
+		TEST(t_truncated(lens[i], 0),
+		     "%"PRIuMAX" bytes, stored and truncated",
+		     (uintmax_t)lens[i]);
+		TEST(t_flipped_bit(lens[i], 6), "%"PRIuMAX" bytes, flipped bit",
+		     (uintmax_t)lens[i]);
+	}
+
+	whole_inflater_free(inflater);
+	return test_done();
+}

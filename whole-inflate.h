@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef WHOLE_INFLATE_H
+#define WHOLE_INFLATE_H
+
+/*
+ * Inflating a whole zlib stream (RFC 1950) in one call, with libdeflate, when
+ * its input lies in one piece of memory and its output has a place to go to.
+ * That takes less than half of the time that zlib's stepwise inflate() needs.
+ *
+ * This is a fast path only. It either does the whole job or says "not me", for
+ * whatever reason: the stream does not end within the input, it is corrupt, it
+ * has another size than expected, there is no memory, Git was built without
+ * USE_LIBDEFLATE. The caller then does the job with git_inflate() as if it had
+ * never asked, and it is zlib's verdict, with zlib's messages, that counts.
+ *
+ * A stream that is accepted here has a valid header, a valid checksum and the
+ * size asked for, and is what zlib would have inflated it to. One difference
+ * remains: libdeflate is a little more tolerant of bits that no encoder
+ * writes, and accepts a few streams that zlib refuses as "invalid code" (e.g.
+ * the unused one of two codes where only one match distance occurs) as long as
+ * the checksum proves the result to be right.
+ */
+
+/*
+ * The working memory of one inflation (some 10 kB), to be used for any number
+ * of them, but by one thread at a time.
+ */
+struct whole_inflater;
+
+/*
+ * Return a new inflater, to be released by whole_inflater_free(). Return NULL
+ * if there is nothing to be had: built without USE_LIBDEFLATE, out of memory,
+ * or the environment variable GIT_TEST_WHOLE_INFLATE is set to a false value
+ * (tests use that to get at the behaviour without this fast path). NULL can be
+ * passed to all functions below; whole_inflate() then just refuses.
+ */
+struct whole_inflater *whole_inflater_new(void);
+
+/* Release an inflater; NULL is ignored. */
+void whole_inflater_free(struct whole_inflater *inflater);
+
+/*
+ * Inflate the zlib stream that begins at "in" and that ends somewhere within
+ * "in_len" bytes into "out", which has room for "out_len" bytes. Nothing
+ * outside of these two ranges is touched.
+ *
+ * If "out_used" is NULL, the stream must inflate to exactly "out_len" bytes.
+ * Otherwise it may inflate to fewer, and their number is stored there.
+ *
+ * If "in_used" is not NULL, the length of the stream, up to and including its
+ * checksum, is stored there. What follows in the input is not looked at; a
+ * caller that expects nothing to follow has to compare this with "in_len".
+ *
+ * Return 0 on success. Return -1 for "not me", without any message, with
+ * undefined content of "out", and with "out_used" and "in_used" untouched.
+ */
+int whole_inflate(struct whole_inflater *inflater,
+		  const void *in, size_t in_len,
+		  void *out, size_t out_len,
+		  size_t *out_used, size_t *in_used);
+
+#endif /* WHOLE_INFLATE_H */
