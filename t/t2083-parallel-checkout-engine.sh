@@ -856,6 +856,7 @@ do
 
 		with_workers $w -C prefix checkout-index --all \
 			--prefix=deep/missing/dir/ &&
+		test_must_be_empty stderr &&
 		diff -r expect.dir prefix/deep/missing/dir &&
 
 		with_workers $w -C prefix checkout-index --all \
@@ -880,6 +881,7 @@ do
 		) &&
 
 		with_workers $w -C prefix checkout-index --all --prefix=../out/ &&
+		test_must_be_empty stderr &&
 		diff -r expect.dir out &&
 		rm -r out &&
 
