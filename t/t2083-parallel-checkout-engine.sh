@@ -1223,7 +1223,7 @@ test_expect_success 'progress counts to the end' '
 		echo untracked >progress/top &&
 		mkdir progress/d11 &&
 		echo untracked >progress/d11/f10 &&
-		GIT_PROGRESS_DELAY=0 with_workers $w -C progress \
+		test_env GIT_PROGRESS_DELAY=0 with_workers $w -C progress \
 			checkout -f --progress one &&
 		total=$(wc -l <one.tree | tr -d " ") &&
 		tr "\r" "\n" <stderr >lines &&
@@ -1261,10 +1261,10 @@ LOST="warning: a checkout worker has ended early; its files are written again"
 # check_warnings <n>: on stderr there are n warnings of lost workers, and nothing
 # else but that they were killed.
 check_warnings () {
-	grep "^$LOST\$" stderr >lost
+	sed -n "/^$LOST\$/p" stderr >lost &&
 	test_line_count = $1 lost &&
-	grep -v -e "^$LOST\$" -e "^error: checkout--worker died of signal" \
-		stderr >others
+	sed -e "/^$LOST\$/d" \
+		-e "/^error: checkout--worker died of signal/d" stderr >others &&
 	test_must_be_empty others
 }
 
@@ -1338,7 +1338,7 @@ test_expect_success 'workers that are killed before all results are sent' '
 		done
 		kill -9 \$!
 		wait \$!
-		head -c $answer "\$TRASH/answer.\$\$"
+		dd bs=1 count=$answer <"\$TRASH/answer.\$\$"
 		kill -9 \$\$
 		EOF
 		faulty 2 2 &&

@@ -79,7 +79,7 @@ do
 		test_when_finished "rm -rf one" &&
 		git clone -q -n files one &&
 		break_worker "$how" &&
-		GIT_TRACE2_EVENT="$(pwd)/trace" faulty_git -C one \
+		test_env GIT_TRACE2_EVENT="$(pwd)/trace" faulty_git -C one \
 			-c checkout.workers=4 checkout -q -f HEAD 2>err &&
 		test_grep "worker has ended early" err >warnings &&
 		test_line_count = 1 warnings &&
