@@ -64,7 +64,7 @@ bench-network: all baseline
 
 bench-refs: all baseline
 	@scripts/deps --check build bench
-	@contrib/bulk-refs/bench $(BENCH_ARGS) $(BUILD)/baseline $(BUILD)/git
+	@contrib/bulk-refs/bench --baseline $(BUILD)/baseline --ours $(BUILD)/git $(BENCH_ARGS)
 
 # upstream's t/perf framework on our p208* scripts; see scripts/perf
 perf: all baseline

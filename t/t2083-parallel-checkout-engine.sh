@@ -1382,7 +1382,16 @@ test_expect_success 'one worker of two is lost' '
 		with_workers 2 --exec-path="$TRASH/fake" -C faulty \
 			checkout -f -q one &&
 		verify_worktree faulty &&
-		check_warnings 1 || return 1
+
+		# one that ends late may find that there is nothing left to do
+		case $how in
+		dd*)
+			check_warnings $(stat_of lost_workers)
+			;;
+		*)
+			check_warnings 1
+			;;
+		esac || return 1
 	done
 '
 
