@@ -3,9 +3,18 @@
  * Walk a working tree by directory handles; see dirs.h for the why.
  */
 #include "git-compat-util.h"
-#include "dir.h"
 #include "parallel-checkout/dirs.h"
 #include "symlinks.h"
+
+/*
+ * verify_path() lets no path with such a component into the index, so nobody
+ * should ask for one.
+ */
+static int is_bad_component(const char *name, size_t len)
+{
+	return !len || (name[0] == '.' &&
+			(len == 1 || (len == 2 && name[1] == '.')));
+}
 
 #ifndef NO_OPENAT
 
@@ -137,13 +146,11 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len)
 		const char *slash = memchr(path + name_at, '/', len - name_at);
 		size_t end = slash ? slash - path : len;
 
-		strbuf_add(cur, path + parent_len, end - parent_len);
-		if (is_dot_or_dotdot(cur->buf + name_at)) {
-			/* verify_path() lets no such path into the index */
+		if (is_bad_component(path + name_at, end - name_at)) {
 			errno = EINVAL;
-			strbuf_setlen(cur, parent_len);
 			return -1;
 		}
+		strbuf_add(cur, path + parent_len, end - parent_len);
 		if (descend(dirs, cur->buf + name_at)) {
 			strbuf_setlen(cur, parent_len);
 			return -1;
@@ -220,10 +227,15 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len)
 
 	strbuf_addbuf(&dir, &dirs->root);
 	while (!ret && end < len) {
-		const char *slash = memchr(path + end + !!end, '/',
-					   len - end - !!end);
+		size_t name_at = end + !!end;
+		const char *slash = memchr(path + name_at, '/', len - name_at);
 		size_t next = slash ? slash - path : len;
 
+		if (is_bad_component(path + name_at, next - name_at)) {
+			errno = EINVAL;
+			ret = -1;
+			break;
+		}
 		strbuf_add(&dir, path + end, next - end);
 		end = next;
 		if (has_dirs_only_path(dir.buf, dir.len, root_len))
