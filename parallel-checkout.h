@@ -105,7 +105,8 @@ int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
 
 /*
  * The same for an entry whose path was found or made absent, and whose leading
- * directories were made. `ca` are its attributes if it is a regular file.
+ * directories were made. `ca` are its attributes if it is a regular file. Only
+ * taken in parallel_checkout_finish(), when many entries were put off.
  */
 int parallel_checkout_offer_cleared(struct cache_entry *ce,
 				    const struct conv_attrs *ca,
