@@ -26,6 +26,7 @@
 #include "read-cache-ll.h"
 #include "read-cache.h"
 #include "strvec.h"
+#include "symlinks.h"
 #include "thread-utils.h"
 #include "trace2.h"
 
@@ -37,9 +38,6 @@
  * what was in their way has been removed.
  */
 #define MIN_SECOND_ROUND 100
-
-/* No file system has longer paths. */
-#define MAX_PATH_LEN (64 * 1024)
 
 /* An entry that has been taken. */
 struct queued_entry {
@@ -82,6 +80,10 @@ struct parallel_checkout {
 	/* Stat data that somebody else saw; owned. */
 	struct mem_pool seen;
 
+	/* Without state->force; see remember_inode(). */
+	unsigned int *inodes;
+	size_t inodes_nr, inodes_alloc;
+
 	/*
 	 * Only take entries whose path has been cleared by the caller, to be
 	 * written when all are taken.
@@ -89,6 +91,7 @@ struct parallel_checkout {
 	unsigned only_cleared : 1;
 
 	unsigned attrs_from_index : 1;
+	unsigned want_stat : 1;
 
 	/* The queue will not grow any more. */
 	unsigned complete : 1;
@@ -166,6 +169,7 @@ void parallel_checkout_begin(const struct checkout *state,
 	strbuf_init(&pc->path, 0);
 
 	pc->attrs_from_index = !!(flags & PARALLEL_CHECKOUT_ATTRS_FROM_INDEX);
+	pc->want_stat = state->refresh_cache || !state->force;
 
 	/*
 	 * "Only what exists" has to be looked at anyway. And once the file has
@@ -188,6 +192,16 @@ static void advance_progress(struct parallel_checkout *pc)
 		display_progress(pc->progress, ++*pc->progress_cnt);
 }
 
+/*
+ * Without force, what is written must be known, to be told from what a lost
+ * worker has left behind; see remove_leftover().
+ */
+static void remember_inode(struct parallel_checkout *pc, unsigned int ino)
+{
+	ALLOC_GROW(pc->inodes, pc->inodes_nr + 1, pc->inodes_alloc);
+	pc->inodes[pc->inodes_nr++] = ino;
+}
+
 static void entry_written(struct parallel_checkout *pc, struct cache_entry *ce,
 			  int *nr_checkouts,
 			  const struct checkout_result *result)
@@ -199,6 +213,8 @@ static void entry_written(struct parallel_checkout *pc, struct cache_entry *ce,
 		st.st_mode = ce->ce_mode;
 		fake_lstat_data(&result->sd, &st);
 		update_ce_after_write(pc->state, ce, &st);
+		if (!pc->state->force)
+			remember_inode(pc, result->sd.sd_ino);
 	}
 	if (nr_checkouts)
 		(*nr_checkouts)++;
@@ -239,7 +255,7 @@ static int prepare_writer(struct parallel_checkout *pc)
 	if (pc->writer_opened)
 		return 0;
 	if (writer_open(&pc->writer, the_repository, pc->root,
-			pc->state->refresh_cache) < 0)
+			pc->want_stat) < 0)
 		return -1;
 	pc->writer_opened = 1;
 	return 0;
@@ -256,7 +272,7 @@ static void prepare_item(struct parallel_checkout *pc,
 
 	memset(item, 0, sizeof(*item));
 	item->id = id;
-	item->mode = ce->ce_mode;
+	item->mode = create_ce_mode(ce->ce_mode);
 	oidcpy(&item->oid, &ce->oid);
 	item->ca.crlf_action = entry->crlf_action;
 	item->ca.ident = entry->ident;
@@ -316,11 +332,10 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 		.entries = pc->pool.stats.entries,
 		.busy_ns = pc->pool.stats.busy_ns,
 	};
-	size_t size = tune_batch_size(&now), n = 0, start;
+	size_t size = tune_batch_size(&now), n = 0;
 	const struct cache_entry *last = NULL;
-	struct strbuf *frame;
 
-	frame = pool_begin_batch(&pc->pool, worker, &start);
+	pool_begin_batch(&pc->pool, worker);
 	while (n < size && pc->queued) {
 		struct queued_entry *entry = &pc->entries[pc->next];
 		struct checkout_item item;
@@ -338,10 +353,8 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 			break;
 
 		prepare_item(pc, entry, pc->next, &item);
-		if (frame->len - start +
-		    wire_item_size(&item, the_hash_algo) > WIRE_MAX_PAYLOAD)
+		if (pool_add_item(&pc->pool, worker, &item))
 			break;
-		pool_add_item(&pc->pool, worker, &item);
 		entry->was_sent = 1;
 		last = entry->ce;
 		pc->next++;
@@ -349,7 +362,7 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 		pc->in_flight++;
 		n++;
 	}
-	pool_end_batch(&pc->pool, worker, start);
+	pool_end_batch(&pc->pool, worker);
 }
 
 static void put_off(struct queued_entry *entry, enum checkout_status status)
@@ -417,10 +430,9 @@ static void start_workers(struct parallel_checkout *pc, int nr)
 	}
 
 	strvec_push(&args, "checkout--worker");
-	strvec_pushf(&args, "--protocol=%d", WIRE_PROTOCOL);
 	if (*pc->root)
 		strvec_pushf(&args, "--root=%s", pc->root);
-	if (pc->state->refresh_cache)
+	if (pc->want_stat)
 		strvec_push(&args, "--stat");
 
 	pc->pool_started = 1;
@@ -474,7 +486,7 @@ static int is_eligible(const struct cache_entry *ce,
 	 * A submodule is checked out by a child process that has its own
 	 * workers. Symbolic links are few.
 	 */
-	if (!S_ISREG(ce->ce_mode) || ce_namelen(ce) >= MAX_PATH_LEN)
+	if (!S_ISREG(ce->ce_mode) || ce_namelen(ce) > POOL_MAX_PATH / 2)
 		return 0;
 
 	switch (classify_conv_attrs(ca)) {
@@ -630,8 +642,12 @@ int parallel_checkout_offer(struct cache_entry *ce,
 	if (!S_ISREG(ce->ce_mode) || (ce->ce_flags & CE_WT_REMOVE))
 		return leave_or_put_off(pc, ce, nr_checkouts);
 
-	/* The file may be up to date; that can be seen without removing it. */
-	if (has_stat_data(ce))
+	/*
+	 * The file may be up to date; that can be seen without removing it.
+	 * And without force, remove_leftover() relies on it that the path was
+	 * seen to be absent.
+	 */
+	if (has_stat_data(ce) || !state->force)
 		return -1;
 
 	old = find_old(pc, ce);
@@ -659,13 +675,13 @@ int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
 	/*
 	 * A clone reports the paths that collide; that is the classic code's
 	 * business. So are directories. And an entry that we did not take
-	 * from parallel_checkout_offer() is only of interest if it was the
-	 * file now seen that kept us from it.
+	 * from parallel_checkout_offer() is only of interest if it was a file
+	 * that may be there which kept us from it.
 	 */
 	if (!S_ISREG(ce->ce_mode) ||
 	    (st && (state->clone ||
 		    !(S_ISREG(st->st_mode) || S_ISLNK(st->st_mode)))) ||
-	    (!has_stat_data(ce) && !(st && pc->num_workers < 2)))
+	    (!has_stat_data(ce) && state->force && !(st && pc->num_workers < 2)))
 		return leave_or_put_off(pc, ce, nr_checkouts);
 
 	if (st) {
@@ -709,6 +725,47 @@ static size_t count_matched(const struct index_state *istate)
 	return n;
 }
 
+/*
+ * Look at the file of an entry. Returns its inode as the index would have it,
+ * or 0 if there is no regular file, or if inodes say nothing here.
+ */
+static unsigned int inode_of(const struct parallel_checkout *pc,
+			     const struct cache_entry *ce, char **path)
+{
+	size_t base_len = pc->state->base_dir_len;
+	const char *slash = strrchr(ce->name, '/');
+	struct stat_data sd;
+	struct stat st;
+
+	*path = xstrfmt("%.*s%s", (int)base_len, pc->state->base_dir, ce->name);
+	if ((slash && !has_dirs_only_path(*path, base_len + (slash - ce->name),
+					  base_len)) ||
+	    lstat(*path, &st) || !S_ISREG(st.st_mode))
+		return 0;
+	fill_stat_data(&sd, &st);
+	return sd.sd_ino;
+}
+
+/*
+ * Without force, the classic code leaves alone what it finds at the path of a
+ * lost entry. The path was absent when the entry was taken, so a file that is
+ * there now is what the lost worker has written, whole or in part; unless
+ * another entry, whose path collides with this one, has been written to it.
+ */
+static void remove_leftover(const struct parallel_checkout *pc,
+			    const struct cache_entry *ce)
+{
+	char *path;
+	unsigned int ino = inode_of(pc, ce, &path);
+	int is_leftover = !!ino;
+
+	for (size_t i = 0; is_leftover && i < pc->inodes_nr; i++)
+		is_leftover = pc->inodes[i] != ino;
+	if (is_leftover)
+		unlink_or_warn(path);
+	free(path);
+}
+
 /* Run the classic code for an entry. Nothing is in flight. */
 static void write_classic(struct parallel_checkout *pc, size_t i)
 {
@@ -717,17 +774,26 @@ static void write_classic(struct parallel_checkout *pc, size_t i)
 	int *nr_checkouts = entry->nr_checkouts;
 	size_t nr = pc->nr;
 	int was_lost = entry->status == CHECKOUT_PENDING && entry->was_sent;
+	int was_matched = ce->ce_flags & CE_MATCHED;
 	size_t matched = was_lost ? count_matched(pc->state->istate) : 0;
 
-	if (checkout_entry_ca(ce, NULL, pc->state, NULL, nr_checkouts) < 0)
+	if (was_lost && !pc->state->force)
+		remove_leftover(pc, ce);
+	if (checkout_entry_ca(ce, NULL, pc->state, NULL, nr_checkouts) < 0) {
 		pc->errs = 1;
+	} else if (!pc->state->force) {
+		char *path;
+
+		remember_inode(pc, inode_of(pc, ce, &path));
+		free(path);
+	}
 
 	/*
 	 * What is in the way of a lost entry is most likely what the lost
 	 * worker has written, and not a collision for a clone to report. That
 	 * would have found a partner.
 	 */
-	if (was_lost && pc->state->clone &&
+	if (was_lost && pc->state->clone && !was_matched &&
 	    count_matched(pc->state->istate) == matched + 1)
 		ce->ce_flags &= ~CE_MATCHED;
 
@@ -842,6 +908,7 @@ int parallel_checkout_finish(void)
 	strbuf_release(&pc->path);
 	free(pc->root);
 	free(pc->entries);
+	free(pc->inodes);
 	errs = pc->errs;
 	memset(pc, 0, sizeof(*pc));
 

@@ -83,9 +83,7 @@ static int do_batch(struct checkout_writer *writer,
 	if (frame->type != WIRE_ITEMS)
 		return error(_("checkout worker received a frame of the wrong type"));
 
-	/* The main process may have cleared paths since the last frame. */
-	dirs_may_have_changed(&writer->dirs);
-
+	writer_begin_batch(writer);
 	wire_open_frame(&cursor, frame);
 	while ((ret = wire_get_item(&cursor, &item, the_hash_algo)) > 0) {
 		struct checkout_result result;

@@ -85,10 +85,6 @@ void dirs_forget(struct dir_handles *dirs)
 		pop_level(dirs);
 }
 
-void dirs_may_have_changed(struct dir_handles *dirs UNUSED)
-{
-}
-
 static int current_fd(const struct dir_handles *dirs)
 {
 	return dirs->level[dirs->nr - 1].fd;
@@ -204,11 +200,6 @@ void dirs_forget(struct dir_handles *dirs)
 {
 	strbuf_reset(&dirs->path);
 	invalidate_lstat_cache();
-}
-
-void dirs_may_have_changed(struct dir_handles *dirs)
-{
-	dirs_forget(dirs);
 }
 
 /* The path of `name` in the current directory; free() it. */

@@ -58,16 +58,11 @@ void dirs_release(struct dir_handles *dirs);
 
 /*
  * Forget all handles but the root's, so that the next dirs_enter() looks at
- * every component again.
+ * every component again. To be called from time to time: a directory that
+ * somebody moves away is still the same directory for who has a handle of it,
+ * wherever it is now.
  */
 void dirs_forget(struct dir_handles *dirs);
-
-/*
- * Somebody else, like the main process for a worker, may have removed or
- * replaced directories since the last call of any of these functions. Handles
- * are safe from that by themselves.
- */
-void dirs_may_have_changed(struct dir_handles *dirs);
 
 /*
  * Make path[0..len) the current directory. It is relative to the root, without

@@ -28,10 +28,9 @@ static void close_pipes(struct pool_worker *worker)
 static void set_cloexec(int fd)
 {
 #ifdef FD_CLOEXEC
-	int flags = fcntl(fd, F_GETFD);
-
-	if (flags >= 0)
-		fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+#else
+	(void)fd;
 #endif
 }
 
@@ -47,6 +46,7 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args)
 	cp->out = -1;
 	cp->clean_on_exit = 1;
 	strvec_pushv(&cp->args, args->v);
+	strvec_pushf(&cp->args, "--protocol=%d", WIRE_PROTOCOL);
 	if (start_command(cp))
 		return -1;
 	set_cloexec(cp->in);
@@ -65,6 +65,23 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args)
 	return 0;
 }
 
+/*
+ * With all descriptors in use, we could not open a pack or a file any more. So
+ * end some of the workers again.
+ */
+#define WORKERS_TO_GIVE_BACK 8
+
+static void give_workers_back(struct worker_pool *pool)
+{
+	for (int i = 0; i < WORKERS_TO_GIVE_BACK && pool->nr; i++) {
+		struct pool_worker *worker = &pool->workers[--pool->nr];
+
+		close_pipes(worker);
+		finish_command(&worker->cp);
+		worker->running = 0;
+	}
+}
+
 int pool_start(struct worker_pool *pool, int nr, const struct strvec *args,
 	       const struct git_hash_algo *algo)
 {
@@ -76,6 +93,8 @@ int pool_start(struct worker_pool *pool, int nr, const struct strvec *args,
 
 	while (pool->nr < nr && !start_worker(&pool->workers[pool->nr], args))
 		pool->nr++;
+	if (pool->nr < nr && (errno == EMFILE || errno == ENFILE))
+		give_workers_back(pool);
 	pool->running = pool->nr;
 	return pool->nr;
 }
@@ -96,34 +115,42 @@ int pool_free_worker(const struct worker_pool *pool)
 	return best;
 }
 
-struct strbuf *pool_begin_batch(struct worker_pool *pool, int worker,
-				size_t *start)
-{
-	struct strbuf *out = &pool->workers[worker].out;
-
-	pool->workers[worker].batch_len[pool->workers[worker].batches] = 0;
-	*start = wire_begin_frame(out, WIRE_ITEMS);
-	return out;
-}
-
-void pool_add_item(struct worker_pool *pool, int nr,
-		   const struct checkout_item *item)
+void pool_begin_batch(struct worker_pool *pool, int nr)
 {
 	struct pool_worker *worker = &pool->workers[nr];
 
-	if (worker->ids_first == worker->ids_nr)
-		worker->ids_first = worker->ids_nr = 0;
+	worker->batch_len[worker->batches] = 0;
+	worker->batch_start = wire_begin_frame(&worker->out, WIRE_ITEMS);
+}
+
+int pool_add_item(struct worker_pool *pool, int nr,
+		  const struct checkout_item *item)
+{
+	struct pool_worker *worker = &pool->workers[nr];
+
+	if (worker->out.len - worker->batch_start +
+	    wire_item_size(item, pool->algo) > WIRE_MAX_PAYLOAD)
+		return -1;
+
+	/* Drop what has been answered, when that is most of it. */
+	if (worker->ids_first > worker->ids_nr / 2) {
+		worker->ids_nr -= worker->ids_first;
+		MOVE_ARRAY(worker->ids, worker->ids + worker->ids_first,
+			   worker->ids_nr);
+		worker->ids_first = 0;
+	}
 	worker->batch_len[worker->batches]++;
 	ALLOC_GROW(worker->ids, worker->ids_nr + 1, worker->ids_alloc);
 	worker->ids[worker->ids_nr++] = item->id;
 	wire_put_item(&worker->out, item, pool->algo);
+	return 0;
 }
 
-void pool_end_batch(struct worker_pool *pool, int nr, size_t start)
+void pool_end_batch(struct worker_pool *pool, int nr)
 {
 	struct pool_worker *worker = &pool->workers[nr];
 
-	wire_end_frame(&worker->out, start);
+	wire_end_frame(&worker->out, worker->batch_start);
 	worker->batches++;
 }
 
@@ -138,13 +165,15 @@ static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 
 	worker->running = 0;
 	pool->running--;
-	pool->stats.lost++;
 
 	close_pipes(worker);
 	kill(worker->cp.pid, SIGTERM);
 	finish_command(&worker->cp);
-	warning(_("a checkout worker has ended early; "
-		  "its files are written again"));
+	if (n) {
+		pool->stats.lost++;
+		warning(_("a checkout worker has ended early; "
+			  "its files are written again"));
+	}
 
 	ALLOC_GROW(pool->lost, pool->lost_nr + n, pool->lost_alloc);
 	COPY_ARRAY(pool->lost + pool->lost_nr,

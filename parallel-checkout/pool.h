@@ -31,7 +31,7 @@ struct pool_worker {
 
 	/* Frames for the worker; the first out_sent bytes are in the pipe. */
 	struct strbuf out;
-	size_t out_sent;
+	size_t out_sent, batch_start;
 
 	/* From the worker: less than a frame. */
 	struct strbuf in;
@@ -73,7 +73,7 @@ struct worker_pool {
 };
 
 /*
- * Start `nr` processes that run "git <args>". Returns how many could be
+ * Start `nr` processes that run "git <args> --protocol=<n>". Returns how many could be
  * started; that can be fewer, down to none, and the caller has to cope. The
  * reason has been reported then.
  */
@@ -87,15 +87,17 @@ int pool_start(struct worker_pool *pool, int nr, const struct strvec *args,
 int pool_free_worker(const struct worker_pool *pool);
 
 /*
- * Give a batch to a worker: a frame that begins at `start` in the buffer that
- * pool_begin_batch() returns and to which the caller adds items with
- * pool_add_item(). Nothing is written before the next pool_poll().
+ * Give a batch to a worker, which is one that pool_free_worker() returned.
+ * pool_add_item() returns -1, and does nothing, if the batch has no room for
+ * the item; an empty one has room for any item whose path is not longer than
+ * POOL_MAX_PATH. Nothing is written before the next pool_poll().
  */
-struct strbuf *pool_begin_batch(struct worker_pool *pool, int worker,
-				size_t *start);
-void pool_add_item(struct worker_pool *pool, int worker,
-		   const struct checkout_item *item);
-void pool_end_batch(struct worker_pool *pool, int worker, size_t start);
+#define POOL_MAX_PATH (WIRE_MAX_PAYLOAD / 2)
+
+void pool_begin_batch(struct worker_pool *pool, int worker);
+int pool_add_item(struct worker_pool *pool, int worker,
+		  const struct checkout_item *item);
+void pool_end_batch(struct worker_pool *pool, int worker);
 
 /*
  * Move frames to and results from the workers, for as much as the pipes take

@@ -23,7 +23,8 @@
 
 size_t tune_start_streaming(int workers, int threshold)
 {
-	size_t entries = (size_t)workers * STREAMING_MIN_PER_WORKER;
+	size_t entries = workers < INT_MAX / STREAMING_MIN_PER_WORKER ?
+		workers * STREAMING_MIN_PER_WORKER : INT_MAX;
 
 	return threshold > 0 && (size_t)threshold > entries ?
 		(size_t)threshold : entries;

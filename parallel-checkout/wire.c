@@ -247,7 +247,8 @@ int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 	    get_u8(cursor, &flags) ||
 	    get_u8(cursor, &crlf_action))
 		return -1;
-	if (!S_ISREG(item->mode) || (flags & ~ITEM_ALL_FLAGS) ||
+	if ((item->mode != (S_IFREG | 0644) &&
+	     item->mode != (S_IFREG | 0755)) || (flags & ~ITEM_ALL_FLAGS) ||
 	    crlf_action > CRLF_AUTO_CRLF)
 		return -1;
 	item->ca.crlf_action = crlf_action;

@@ -47,12 +47,47 @@ static unsigned long end_silence(const struct silence *saved)
 	return complaints - saved->complaints;
 }
 
+/*
+ * An object that cannot be read from a pack is marked, and not looked for in
+ * that pack again. So that it is when the classic code asks for it and reports
+ * what is wrong with it, remove the marks that may be ours.
+ */
+static void unmark_bad_objects(struct repository *repo)
+{
+	for (struct packed_git *p = get_all_packs(repo); p; p = p->next)
+		oidset_clear(&p->bad_objects);
+}
+
 /* What is to be written: a buffer, or a blob to be streamed. */
 struct content {
 	char *buf;
 	size_t size;
 	struct stream_filter *filter;
 };
+
+/* Blobs that are larger are streamed where there is no memory for them. */
+#define SMALL_BLOB (1024 * 1024)
+
+static int have_memory_for(size_t size)
+{
+	void *buf;
+
+	if (size <= SMALL_BLOB)
+		return 1;
+	buf = malloc(size + 1);
+	free(buf);
+	return !!buf;
+}
+
+/*
+ * Should the blob be streamed if it can be? An ident is expanded by the
+ * streaming filter in another way than in core, and classic code streams it.
+ */
+static int is_better_streamed(const struct checkout_item *item, size_t size)
+{
+	return size > big_file_threshold || item->ca.ident ||
+		!have_memory_for(size);
+}
 
 /*
  * Get the content of the item ready. Returns 0, or -1 if it cannot be had
@@ -77,11 +112,14 @@ static int load_content(struct checkout_writer *writer,
 				     OBJECT_INFO_SKIP_FETCH_OBJECT) < 0)
 		return -1;
 
-	if (size > big_file_threshold) {
+	if (is_better_streamed(item, size)) {
 		content->size = size;
 		content->filter = get_stream_filter_ca(&item->ca, &item->oid);
 		if (content->filter)
 			return 0;
+		/* One at a time is enough of these. */
+		if (size > big_file_threshold)
+			return -1;
 	}
 
 	/*
@@ -220,6 +258,7 @@ static enum checkout_status create_file(struct checkout_writer *writer,
 		err = dirs_lstat(&writer->dirs, name, st);
 
 	if (err) {
+		unmark_bad_objects(writer->repo);
 		dirs_unlink(&writer->dirs, name);
 		return CHECKOUT_DECLINED;
 	}
@@ -245,6 +284,11 @@ int writer_open(struct checkout_writer *writer, struct repository *repo,
 void writer_close(struct checkout_writer *writer)
 {
 	dirs_release(&writer->dirs);
+}
+
+void writer_begin_batch(struct checkout_writer *writer)
+{
+	dirs_forget(&writer->dirs);
 }
 
 void writer_write(struct checkout_writer *writer,
@@ -285,6 +329,7 @@ void writer_write(struct checkout_writer *writer,
 	be_silent(&silence);
 	err = load_content(writer, item, &content);
 	if (end_silence(&silence) || err) {
+		unmark_bad_objects(writer->repo);
 		result->status = CHECKOUT_DECLINED;
 		goto out;
 	}

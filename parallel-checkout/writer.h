@@ -48,6 +48,12 @@ int writer_open(struct checkout_writer *writer, struct repository *repo,
 void writer_close(struct checkout_writer *writer);
 
 /*
+ * To be called before each batch of items: others, like the main process for a
+ * worker, may have changed directories in the meantime.
+ */
+void writer_begin_batch(struct checkout_writer *writer);
+
+/*
  * Write the item's blob to its path, and fill in the result.
  *
  * Missing leading directories are made. If the status is not
