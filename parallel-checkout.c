@@ -20,11 +20,14 @@
 #include "object-file.h"
 #include "parallel-checkout.h"
 #include "parallel-checkout/pool.h"
+#include "parallel-checkout/prune.h"
+#include "parallel-checkout/queue.h"
 #include "parallel-checkout/tune.h"
 #include "parallel-checkout/writer.h"
 #include "progress.h"
 #include "read-cache-ll.h"
 #include "read-cache.h"
+#include "setup.h"
 #include "strvec.h"
 #include "symlinks.h"
 #include "thread-utils.h"
@@ -39,9 +42,10 @@
  */
 #define MIN_SECOND_ROUND 100
 
-/* An entry that has been taken. */
+/* An entry that has been taken, or a directory that is to be removed. */
 struct queued_entry {
 	struct cache_entry *ce;
+	const char *dir;		/* instead of ce */
 	int *nr_checkouts;
 
 	/* What may be replaced; see struct checkout_item. */
@@ -56,6 +60,7 @@ struct queued_entry {
 	/* Ineligible, or not as believed: for the classic code. */
 	unsigned put_off : 1;
 	unsigned was_sent : 1;	/* to a worker */
+	unsigned remove : 1;
 	unsigned char status;
 };
 
@@ -69,13 +74,15 @@ struct parallel_checkout {
 	int num_workers, threshold;
 
 	/*
-	 * The queue. Of entries[next..nr), `queued` ones are to be given to a
-	 * worker (the others are put off); `in_flight` ones of
-	 * entries[0..next) have been given to a worker and not been answered.
+	 * All entries that have been taken. The queue has the numbers of those
+	 * that are to be given to a worker; `in_flight` ones have been given
+	 * to one and not been answered.
 	 */
 	struct queued_entry *entries;
-	size_t nr, alloc, next, queued, in_flight;
+	size_t nr, alloc, in_flight;
+	struct checkout_queue queue;
 	size_t taken, since_look;
+	int cores;
 
 	/* Stat data that somebody else saw; owned. */
 	struct mem_pool seen;
@@ -112,7 +119,7 @@ struct parallel_checkout {
 	const char *name_prefix;
 	struct strbuf path;	/* name_prefix and an entry's name */
 
-	uintmax_t conflicts, declined;
+	uintmax_t removals, conflicts, declined;
 	int errs;
 };
 
@@ -146,6 +153,25 @@ void get_parallel_checkout_configs(int *num_workers, int *threshold)
 		*num_workers = online_cpus();
 }
 
+static void init_parallel_checkout(struct parallel_checkout *pc,
+				   const struct checkout *state,
+				   struct progress *progress,
+				   unsigned int *progress_cnt)
+{
+	memset(pc, 0, sizeof(*pc));
+	pc->state = state;
+	pc->progress = progress;
+	pc->progress_cnt = progress_cnt;
+	pc->want_stat = state->refresh_cache || !state->force;
+	pc->cores = online_cpus();
+	get_parallel_checkout_configs(&pc->num_workers, &pc->threshold);
+	mem_pool_init(&pc->seen, 0);
+	strbuf_init(&pc->path, 0);
+	queue_init(&pc->queue);
+
+	trace2_region_enter("pcheckout", "main", the_repository);
+}
+
 void parallel_checkout_begin(const struct checkout *state,
 			     const struct index_state *old_index,
 			     struct progress *progress,
@@ -153,23 +179,16 @@ void parallel_checkout_begin(const struct checkout *state,
 {
 	struct parallel_checkout *pc = &parallel_checkout;
 
-	if (pc->status != PC_UNINITIALIZED)
-		BUG("parallel checkout already initialized");
 	if (old_index == state->istate)
 		BUG("the old index is the one to be updated");
+	if (pc->status == PC_UNINITIALIZED)
+		init_parallel_checkout(pc, state, progress, progress_cnt);
+	else if (pc->status != PC_REMOVED || state != pc->state)
+		BUG("parallel checkout already initialized");
 
-	memset(pc, 0, sizeof(*pc));
 	pc->status = PC_ACCEPTING_ENTRIES;
-	pc->state = state;
 	pc->old_index = old_index;
-	pc->progress = progress;
-	pc->progress_cnt = progress_cnt;
-	get_parallel_checkout_configs(&pc->num_workers, &pc->threshold);
-	mem_pool_init(&pc->seen, 0);
-	strbuf_init(&pc->path, 0);
-
 	pc->attrs_from_index = !!(flags & PARALLEL_CHECKOUT_ATTRS_FROM_INDEX);
-	pc->want_stat = state->refresh_cache || !state->force;
 
 	/*
 	 * "Only what exists" has to be looked at anyway. And once the file has
@@ -177,8 +196,6 @@ void parallel_checkout_begin(const struct checkout *state,
 	 * entry could not be put off.
 	 */
 	pc->disabled = state->not_new;
-
-	trace2_region_enter("pcheckout", "main", the_repository);
 }
 
 size_t parallel_checkout_taken(void)
@@ -261,6 +278,25 @@ static int prepare_writer(struct parallel_checkout *pc)
 	return 0;
 }
 
+/* The path of an entry, relative to the root. Valid until the next call. */
+static const char *path_of(struct parallel_checkout *pc,
+			   const struct queued_entry *entry, size_t *len)
+{
+	if (!entry->ce) {
+		*len = strlen(entry->dir);
+		return entry->dir;
+	}
+	if (!*pc->name_prefix) {
+		*len = ce_namelen(entry->ce);
+		return entry->ce->name;
+	}
+	strbuf_reset(&pc->path);
+	strbuf_addstr(&pc->path, pc->name_prefix);
+	strbuf_add(&pc->path, entry->ce->name, ce_namelen(entry->ce));
+	*len = pc->path.len;
+	return pc->path.buf;
+}
+
 /*
  * Make an item of a queued entry. Its path is only valid until the next call.
  */
@@ -272,21 +308,16 @@ static void prepare_item(struct parallel_checkout *pc,
 
 	memset(item, 0, sizeof(*item));
 	item->id = id;
+	item->path = path_of(pc, entry, &item->path_len);
+	if (entry->remove) {
+		item->mode = ce ? CHECKOUT_REMOVE_FILE : CHECKOUT_REMOVE_DIR;
+		return;
+	}
 	item->mode = create_ce_mode(ce->ce_mode);
 	oidcpy(&item->oid, &ce->oid);
 	item->ca.crlf_action = entry->crlf_action;
 	item->ca.ident = entry->ident;
 	item->ca.working_tree_encoding = entry->encoding;
-	if (*pc->name_prefix) {
-		strbuf_reset(&pc->path);
-		strbuf_addstr(&pc->path, pc->name_prefix);
-		strbuf_add(&pc->path, ce->name, ce_namelen(ce));
-		item->path = pc->path.buf;
-		item->path_len = pc->path.len;
-	} else {
-		item->path = ce->name;
-		item->path_len = ce_namelen(ce);
-	}
 	if (entry->old_sd) {
 		item->old_mode = entry->old_mode;
 		item->old_sd = *entry->old_sd;
@@ -312,63 +343,45 @@ static int write_here(struct parallel_checkout *pc,
 	return 0;
 }
 
-static int in_same_directory(const struct cache_entry *a,
-			     const struct cache_entry *b)
-{
-	const char *slash = strrchr(b->name, '/');
-	size_t len = slash ? slash + 1 - b->name : 0;
-
-	return ce_namelen(a) > len && !memcmp(a->name, b->name, len) &&
-		!memchr(a->name + len, '/', ce_namelen(a) - len);
-}
-
 /* Give the next entries of the queue to a worker. */
 static void send_batch(struct parallel_checkout *pc, int worker)
 {
 	const struct tune_batch now = {
 		.workers = pc->pool.running,
-		.queued = pc->queued,
+		.cores = pc->cores,
+		.queued = pc->queue.queued,
 		.complete = pc->complete,
 		.entries = pc->pool.stats.entries,
 		.busy_ns = pc->pool.stats.busy_ns,
+		.cpu_ns = pc->pool.stats.cpu_ns,
 	};
+	int by_directory = tune_is_waiting(&now);
 	size_t size = tune_batch_size(&now), n = 0;
-	const struct cache_entry *last = NULL;
+	uint32_t id, last = 0;
 
 	pool_begin_batch(&pc->pool, worker);
-	while (n < size && pc->queued) {
-		struct queued_entry *entry = &pc->entries[pc->next];
+	while (n < size &&
+	       !(by_directory ? queue_next(&pc->queue, worker, &id) :
+				queue_first(&pc->queue, &id))) {
 		struct checkout_item item;
-
-		if (entry->put_off) {
-			pc->next++;
-			continue;
-		}
 
 		/*
 		 * A worker that begins a directory should rather finish it
 		 * than have another one work in it at the same time.
 		 */
-		if (n >= size / 2 && last && !in_same_directory(entry->ce, last))
+		if (n && n >= size / 2 && !queue_same_dir(&pc->queue, id, last))
 			break;
 
-		prepare_item(pc, entry, pc->next, &item);
+		prepare_item(pc, &pc->entries[id], id, &item);
 		if (pool_add_item(&pc->pool, worker, &item))
 			break;
-		entry->was_sent = 1;
-		last = entry->ce;
-		pc->next++;
-		pc->queued--;
+		queue_take(&pc->queue, id);
+		pc->entries[id].was_sent = 1;
 		pc->in_flight++;
+		last = id;
 		n++;
 	}
 	pool_end_batch(&pc->pool, worker);
-}
-
-static void put_off(struct queued_entry *entry, enum checkout_status status)
-{
-	entry->put_off = 1;
-	entry->status = status;
 }
 
 static void take_result(struct parallel_checkout *pc,
@@ -377,16 +390,20 @@ static void take_result(struct parallel_checkout *pc,
 	struct queued_entry *entry = &pc->entries[result->id];
 
 	pc->in_flight--;
+	entry->status = result->status;
+	pc->removals += entry->remove;
+	if (entry->dir)
+		return;
 	if (result->status != CHECKOUT_WRITTEN) {
 		if (result->status == CHECKOUT_CONFLICT)
 			pc->conflicts++;
 		else
 			pc->declined++;
-		put_off(entry, result->status);
+		entry->put_off = 1;
 		return;
 	}
-	entry->status = CHECKOUT_WRITTEN;
-	entry_written(pc, entry->ce, entry->nr_checkouts, result);
+	if (!entry->remove)
+		entry_written(pc, entry->ce, entry->nr_checkouts, result);
 	advance_progress(pc);
 }
 
@@ -397,7 +414,8 @@ static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 	int worker;
 
 	pc->since_look = 0;
-	while (pc->queued && (worker = pool_free_worker(&pc->pool)) >= 0)
+	while (pc->queue.queued &&
+	       (worker = pool_free_worker(&pc->pool)) >= 0)
 		send_batch(pc, worker);
 
 	pool_poll(&pc->pool, timeout_ms);
@@ -406,7 +424,7 @@ static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 		take_result(pc, &result);
 	while (pool_next_lost(&pc->pool, &id)) {
 		pc->in_flight--;
-		put_off(&pc->entries[id], CHECKOUT_PENDING);
+		pc->entries[id].put_off = 1;
 	}
 }
 
@@ -414,7 +432,7 @@ static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 static void drain(struct parallel_checkout *pc)
 {
 	while (pc->pool_started && pc->pool.running &&
-	       (pc->queued || pc->in_flight))
+	       (pc->queue.queued || pc->in_flight))
 		look_at_workers(pc, -1);
 }
 
@@ -479,15 +497,25 @@ static int leave_or_put_off(struct parallel_checkout *pc,
 	return 0;
 }
 
+/*
+ * A submodule is checked out by a child process that has its own workers. And
+ * what stands for a symbolic link where there are none is not a worker's
+ * business.
+ */
+static int has_eligible_type(const struct cache_entry *ce)
+{
+	return (S_ISREG(ce->ce_mode) ||
+		(S_ISLNK(ce->ce_mode) && has_symlinks)) &&
+		ce_namelen(ce) <= POOL_MAX_PATH / 2;
+}
+
 static int is_eligible(const struct cache_entry *ce,
 		       const struct conv_attrs *ca)
 {
-	/*
-	 * A submodule is checked out by a child process that has its own
-	 * workers. Symbolic links are few.
-	 */
-	if (!S_ISREG(ce->ce_mode) || ce_namelen(ce) > POOL_MAX_PATH / 2)
+	if (!has_eligible_type(ce))
 		return 0;
+	if (!S_ISREG(ce->ce_mode))
+		return 1;
 
 	switch (classify_conv_attrs(ca)) {
 	case CA_CLASS_INCORE:
@@ -526,8 +554,30 @@ static void fill_attrs(struct queued_entry *entry, const struct conv_attrs *ca)
 static void enqueue(struct parallel_checkout *pc,
 		    const struct queued_entry *entry)
 {
-	append_entry(pc, entry);
-	pc->queued++;
+	uint32_t id = pc->nr;
+	size_t len;
+
+	entry = append_entry(pc, entry);
+	queue_add(&pc->queue, id, path_of(pc, entry, &len));
+}
+
+/* Start workers if that is worth it for what is queued. */
+static void start_workers_if_worth(struct parallel_checkout *pc)
+{
+	int nr = tune_workers(pc->num_workers, pc->threshold, pc->queue.queued,
+			      pc->complete);
+
+	if (nr)
+		start_workers(pc, nr);
+}
+
+/* Once in a while, see what the workers have done, and give them more. */
+static void keep_workers_busy(struct parallel_checkout *pc)
+{
+	if (!pc->pool_started)
+		start_workers_if_worth(pc);
+	if (is_streaming(pc) && ++pc->since_look >= ENTRIES_PER_LOOK)
+		look_at_workers(pc, 0);
 }
 
 /*
@@ -537,12 +587,14 @@ static void enqueue(struct parallel_checkout *pc,
 static int take(struct parallel_checkout *pc, struct queued_entry *entry)
 {
 	struct conv_attrs ca;
-	int nr;
 
-	convert_attrs(pc->state->istate, &ca, entry->ce->name);
-	if (!is_eligible(entry->ce, &ca))
-		return leave_or_put_off(pc, entry->ce, entry->nr_checkouts);
-	fill_attrs(entry, &ca);
+	if (S_ISREG(entry->ce->ce_mode)) {
+		convert_attrs(pc->state->istate, &ca, entry->ce->name);
+		if (!is_eligible(entry->ce, &ca))
+			return leave_or_put_off(pc, entry->ce,
+						entry->nr_checkouts);
+		fill_attrs(entry, &ca);
+	}
 
 	if (pc->num_workers < 2)
 		return write_here(pc, entry);
@@ -553,14 +605,7 @@ static int take(struct parallel_checkout *pc, struct queued_entry *entry)
 	}
 	enqueue(pc, entry);
 	pc->taken++;
-
-	if (!pc->pool_started) {
-		nr = tune_workers(pc->num_workers, pc->threshold, pc->queued, 0);
-		if (nr)
-			start_workers(pc, nr);
-	}
-	if (is_streaming(pc) && ++pc->since_look >= ENTRIES_PER_LOOK)
-		look_at_workers(pc, 0);
+	keep_workers_busy(pc);
 	return 0;
 }
 
@@ -639,7 +684,7 @@ int parallel_checkout_offer(struct cache_entry *ce,
 		return -1;
 	}
 
-	if (!S_ISREG(ce->ce_mode) || (ce->ce_flags & CE_WT_REMOVE))
+	if (!has_eligible_type(ce) || (ce->ce_flags & CE_WT_REMOVE))
 		return leave_or_put_off(pc, ce, nr_checkouts);
 
 	/*
@@ -678,7 +723,7 @@ int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
 	 * from parallel_checkout_offer() is only of interest if it was a file
 	 * that may be there which kept us from it.
 	 */
-	if (!S_ISREG(ce->ce_mode) ||
+	if (!has_eligible_type(ce) ||
 	    (st && (state->clone ||
 		    !(S_ISREG(st->st_mode) || S_ISLNK(st->st_mode)))) ||
 	    (!has_stat_data(ce) && state->force && !(st && pc->num_workers < 2)))
@@ -707,10 +752,11 @@ int parallel_checkout_offer_cleared(struct cache_entry *ce,
 	};
 
 	if (pc->status != PC_RUNNING || state != pc->state ||
-	    !pc->only_cleared || !S_ISREG(ce->ce_mode) || !is_eligible(ce, ca))
+	    !pc->only_cleared || !is_eligible(ce, ca))
 		return -1;
 
-	fill_attrs(&entry, ca);
+	if (S_ISREG(ce->ce_mode))
+		fill_attrs(&entry, ca);
 	enqueue(pc, &entry);
 	return 0;
 }
@@ -808,18 +854,16 @@ static void write_classic(struct parallel_checkout *pc, size_t i)
  */
 static void write_queued_here(struct parallel_checkout *pc)
 {
+	uint32_t id;
+
 	/* What fails here is not to be queued again. */
 	pc->only_cleared = 0;
 
-	for (; pc->queued; pc->next++) {
-		struct queued_entry *entry = &pc->entries[pc->next];
-
-		if (entry->put_off)
-			continue;
-		pc->queued--;
-		if (write_here(pc, entry)) {
+	while (!queue_first(&pc->queue, &id)) {
+		queue_take(&pc->queue, id);
+		if (write_here(pc, &pc->entries[id])) {
 			pc->declined++;
-			write_classic(pc, pc->next);
+			write_classic(pc, id);
 		} else {
 			advance_progress(pc);
 		}
@@ -828,11 +872,8 @@ static void write_queued_here(struct parallel_checkout *pc)
 
 static void write_queued(struct parallel_checkout *pc)
 {
-	int nr = tune_workers(pc->num_workers, pc->threshold, pc->queued, 1);
-
 	pc->complete = 1;
-	if (nr)
-		start_workers(pc, nr);
+	start_workers_if_worth(pc);
 	drain(pc);
 	write_queued_here(pc);
 }
@@ -857,6 +898,8 @@ static void do_put_off(struct parallel_checkout *pc, size_t start)
 
 	pc->only_cleared = is_streaming(pc) &&
 		count_put_off(pc, start) >= MIN_SECOND_ROUND;
+	if (is_streaming(pc) && !pc->only_cleared)
+		pool_hang_up(&pc->pool);
 	for (size_t i = start; i < end; i++)
 		if (pc->entries[i].put_off)
 			write_classic(pc, i);
@@ -869,6 +912,121 @@ static void do_put_off(struct parallel_checkout *pc, size_t start)
 			write_classic(pc, i);
 }
 
+void parallel_checkout_begin_removals(const struct checkout *state,
+				      struct progress *progress,
+				      unsigned int *progress_cnt)
+{
+	struct parallel_checkout *pc = &parallel_checkout;
+
+	if (pc->status != PC_UNINITIALIZED)
+		BUG("parallel checkout already initialized");
+	init_parallel_checkout(pc, state, progress, progress_cnt);
+	pc->status = PC_REMOVING;
+}
+
+int parallel_checkout_remove(struct cache_entry *ce)
+{
+	struct parallel_checkout *pc = &parallel_checkout;
+	struct queued_entry entry = { .ce = ce, .remove = 1 };
+
+	if (pc->status != PC_REMOVING)
+		BUG("parallel checkout does not take removals now");
+	if (pc->num_workers < 2)
+		return -1;
+	if (!has_eligible_type(ce) || prepare_root(pc)) {
+		entry.put_off = 1;
+		append_entry(pc, &entry);
+		return 0;
+	}
+	enqueue(pc, &entry);
+	keep_workers_busy(pc);
+	return 0;
+}
+
+/* Forget all entries; nothing is queued or in flight. */
+static void reset_entries(struct parallel_checkout *pc)
+{
+	pc->nr = 0;
+	queue_release(&pc->queue);
+	pc->complete = 0;
+}
+
+/* For a directory that no worker has looked at. Returns 0 if it is gone. */
+static int remove_dir_here(const char *dir)
+{
+	return has_dirs_only_path(dir, strlen(dir), 0) ? rmdir(dir) : -1;
+}
+
+/*
+ * Remove the directories of one level. Those that were removed may have been
+ * the last thing in their parents.
+ */
+static void prune_level(struct parallel_checkout *pc, struct strset *level,
+			struct prune_list *list)
+{
+	struct hashmap_iter iter;
+	struct strmap_entry *dir;
+
+	strset_for_each_entry(level, &iter, dir) {
+		struct queued_entry entry = { .dir = dir->key, .remove = 1 };
+
+		/* Somebody is in there; see schedule_dir_for_removal(). */
+		if (!startup_info->original_cwd ||
+		    strcmp(dir->key, startup_info->original_cwd))
+			enqueue(pc, &entry);
+	}
+	pc->complete = 1;
+	drain(pc);
+	for (size_t i = 0; i < pc->nr; i++) {
+		const struct queued_entry *entry = &pc->entries[i];
+
+		if (entry->status == CHECKOUT_WRITTEN ||
+		    (entry->status == CHECKOUT_PENDING &&
+		     !remove_dir_here(entry->dir)))
+			prune_add_parent(list, entry->dir);
+	}
+	reset_entries(pc);
+}
+
+void parallel_checkout_finish_removals(void)
+{
+	struct parallel_checkout *pc = &parallel_checkout;
+	struct prune_list list = PRUNE_LIST_INIT;
+	struct strset level;
+	uint32_t id;
+
+	if (pc->status != PC_REMOVING)
+		BUG("parallel checkout has no removals to finish");
+	pc->complete = 1;
+	start_workers_if_worth(pc);
+	drain(pc);
+	while (!queue_first(&pc->queue, &id)) {
+		queue_take(&pc->queue, id);
+		pc->entries[id].put_off = 1;
+	}
+
+	for (size_t i = 0; i < pc->nr; i++) {
+		struct queued_entry *entry = &pc->entries[i];
+
+		if (entry->put_off) {
+			unlink_entry(entry->ce, pc->state->super_prefix);
+			advance_progress(pc);
+		} else {
+			prune_add_parent(&list, entry->ce->name);
+		}
+	}
+	reset_entries(pc);
+	while (!prune_take_level(&list, &level)) {
+		prune_level(pc, &level, &list);
+		strset_clear(&level);
+	}
+
+	/* The workers do not tell our cache what is gone. */
+	if (pc->pool_started)
+		invalidate_lstat_cache();
+	pc->status = PC_REMOVED;
+}
+
 static void trace_stats(const struct parallel_checkout *pc)
 {
 	const struct pool_stats *stats = &pc->pool.stats;
@@ -876,13 +1034,16 @@ static void trace_stats(const struct parallel_checkout *pc)
 
 	trace2_data_intmax("pcheckout", r, "workers", pc->workers_started);
 	trace2_data_intmax("pcheckout", r, "batches", stats->batches);
-	trace2_data_intmax("pcheckout", r, "entries", stats->entries);
+	trace2_data_intmax("pcheckout", r, "entries",
+			   stats->entries - pc->removals);
+	trace2_data_intmax("pcheckout", r, "removals", pc->removals);
 	trace2_data_intmax("pcheckout", r, "bytes",
 			   stats->bytes + pc->writer.bytes);
 	trace2_data_intmax("pcheckout", r, "conflicts", pc->conflicts);
 	trace2_data_intmax("pcheckout", r, "declined", pc->declined);
 	trace2_data_intmax("pcheckout", r, "lost_workers", stats->lost);
 	trace2_data_intmax("pcheckout", r, "busy_us", stats->busy_ns / 1000);
+	trace2_data_intmax("pcheckout", r, "cpu_us", stats->cpu_ns / 1000);
 	trace2_data_intmax("pcheckout", r, "waited_us",
 			   stats->waited_ns / 1000);
 }
@@ -907,6 +1068,7 @@ int parallel_checkout_finish(void)
 	mem_pool_discard(&pc->seen, 0);
 	strbuf_release(&pc->path);
 	free(pc->root);
+	queue_release(&pc->queue);
 	free(pc->entries);
 	free(pc->inodes);
 	errs = pc->errs;

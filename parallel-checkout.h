@@ -29,6 +29,10 @@ enum pc_status {
 	/* Between parallel_checkout_finish() and _begin(). */
 	PC_UNINITIALIZED = 0,
 
+	/* Files are being removed; and have been, before _begin(). */
+	PC_REMOVING,
+	PC_REMOVED,
+
 	/* Entries are being offered. */
 	PC_ACCEPTING_ENTRIES,
 
@@ -56,6 +60,24 @@ void get_parallel_checkout_configs(int *num_workers, int *threshold);
  * for the entries after it.
  */
 #define PARALLEL_CHECKOUT_ATTRS_FROM_INDEX (1u << 0)
+
+/*
+ * Remove files, before any entry is written. For each entry that is not to be
+ * there any more,
+ *
+ *	if (parallel_checkout_remove(ce))
+ *		unlink_entry(ce, state.super_prefix);
+ *
+ * and then parallel_checkout_finish_removals(), which waits until all the files
+ * are gone, does and reports what could not be done in parallel, and removes
+ * the directories that are empty now. The entries must stay valid until then.
+ * parallel_checkout_begin() has to follow, with the same `state`.
+ */
+void parallel_checkout_begin_removals(const struct checkout *state,
+				      struct progress *progress,
+				      unsigned int *progress_cnt);
+int parallel_checkout_remove(struct cache_entry *ce);
+void parallel_checkout_finish_removals(void);
 
 /*
  * Start to accept entries. Has to be paired with parallel_checkout_finish().

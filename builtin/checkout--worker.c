@@ -67,12 +67,25 @@ static void keep_freed_memory(void)
 #endif
 }
 
+/* What this process has used so far, in nanoseconds; 0 if nobody knows. */
+static uint64_t cpu_time(void)
+{
+#if defined(HAVE_CLOCK_GETTIME) && defined(CLOCK_PROCESS_CPUTIME_ID)
+	struct timespec ts;
+
+	if (!clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts))
+		return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+#endif
+	return 0;
+}
+
 /* Write all items of a frame, and append a frame with the results to `out`. */
 static int do_batch(struct checkout_writer *writer,
 		    const struct wire_frame *frame, struct strbuf *out,
 		    pid_t parent, struct worker_stats *stats)
 {
 	uint64_t start_ns = getnanotime(), start_bytes = writer->bytes;
+	uint64_t start_cpu_ns = cpu_time();
 	struct strbuf results = STRBUF_INIT;
 	struct wire_summary summary;
 	struct wire_cursor cursor;
@@ -104,6 +117,7 @@ static int do_batch(struct checkout_writer *writer,
 	}
 
 	summary.busy_ns = getnanotime() - start_ns;
+	summary.cpu_ns = cpu_time() - start_cpu_ns;
 	summary.bytes = writer->bytes - start_bytes;
 	stats->busy_ns += summary.busy_ns;
 	stats->batches++;

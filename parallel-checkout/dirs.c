@@ -91,7 +91,7 @@ static int current_fd(const struct dir_handles *dirs)
 }
 
 /* Enter `name` in the current directory; the component is already in `path`. */
-static int descend(struct dir_handles *dirs, const char *name)
+static int descend(struct dir_handles *dirs, const char *name, int make)
 {
 	const struct dir_level *parent = &dirs->level[dirs->nr - 1];
 	unsigned made = 0;
@@ -101,11 +101,11 @@ static int descend(struct dir_handles *dirs, const char *name)
 	 * In a directory of our own making there is most likely nothing, so
 	 * ask for the new directory at once.
 	 */
-	if (parent->made && !mkdirat(parent->fd, name, 0777))
+	if (make && parent->made && !mkdirat(parent->fd, name, 0777))
 		made = 1;
 
 	fd = openat(parent->fd, name, HANDLE_FLAGS | O_NOFOLLOW);
-	if (fd < 0 && errno == ENOENT && !made) {
+	if (fd < 0 && errno == ENOENT && make && !made) {
 		/*
 		 * Another worker may be doing the same; then this directory
 		 * is no less welcome.
@@ -122,7 +122,8 @@ static int descend(struct dir_handles *dirs, const char *name)
 	return 0;
 }
 
-int dirs_enter(struct dir_handles *dirs, const char *path, size_t len)
+int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
+	       int make)
 {
 	struct strbuf *cur = &dirs->path;
 
@@ -147,7 +148,7 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len)
 			return -1;
 		}
 		strbuf_add(cur, path + parent_len, end - parent_len);
-		if (descend(dirs, cur->buf + name_at)) {
+		if (descend(dirs, cur->buf + name_at, make)) {
 			strbuf_setlen(cur, parent_len);
 			return -1;
 		}
@@ -167,9 +168,20 @@ int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)
 	return fstatat(current_fd(dirs), name, st, AT_SYMLINK_NOFOLLOW);
 }
 
+int dirs_symlink(struct dir_handles *dirs, const char *target,
+		 const char *name)
+{
+	return symlinkat(target, current_fd(dirs), name);
+}
+
 int dirs_unlink(struct dir_handles *dirs, const char *name)
 {
 	return unlinkat(current_fd(dirs), name, 0);
+}
+
+int dirs_rmdir(struct dir_handles *dirs, const char *name)
+{
+	return unlinkat(current_fd(dirs), name, AT_REMOVEDIR);
 }
 
 #else /* NO_OPENAT */
@@ -209,7 +221,8 @@ static char *whole_path(const struct dir_handles *dirs, const char *name)
 		       dirs->path.len ? "/" : "", name);
 }
 
-int dirs_enter(struct dir_handles *dirs, const char *path, size_t len)
+int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
+	       int make)
 {
 	size_t root_len = dirs->root.len;
 	struct strbuf dir = STRBUF_INIT;
@@ -231,12 +244,18 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len)
 		end = next;
 		if (has_dirs_only_path(dir.buf, dir.len, root_len))
 			continue;
-		if (!mkdir(dir.buf, 0777) || errno == EEXIST) {
-			if (has_dirs_only_path(dir.buf, dir.len, root_len))
-				continue;
-			errno = ENOTDIR;
-		}
 		ret = -1;
+		if (!make) {
+			struct stat st;
+
+			if (!lstat(dir.buf, &st))
+				errno = ENOTDIR;
+		} else if (!mkdir(dir.buf, 0777) || errno == EEXIST) {
+			if (has_dirs_only_path(dir.buf, dir.len, root_len))
+				ret = 0;
+			else
+				errno = ENOTDIR;
+		}
 	}
 	strbuf_reset(&dirs->path);
 	if (!ret)
@@ -263,10 +282,29 @@ int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)
 	return ret;
 }
 
+int dirs_symlink(struct dir_handles *dirs, const char *target,
+		 const char *name)
+{
+	char *path = whole_path(dirs, name);
+	int ret = symlink(target, path);
+
+	free(path);
+	return ret;
+}
+
 int dirs_unlink(struct dir_handles *dirs, const char *name)
 {
 	char *path = whole_path(dirs, name);
 	int ret = unlink(path);
+
+	free(path);
+	return ret;
+}
+
+int dirs_rmdir(struct dir_handles *dirs, const char *name)
+{
+	char *path = whole_path(dirs, name);
+	int ret = rmdir(path);
 
 	free(path);
 	return ret;

@@ -67,13 +67,15 @@ void dirs_forget(struct dir_handles *dirs);
 /*
  * Make path[0..len) the current directory. It is relative to the root, without
  * a slash at either end, and with len == 0 it is the root. Components that do
- * not exist are made with mode 0777 less the umask.
+ * not exist are made with mode 0777 less the umask if `make` says so, and are
+ * an error (ENOENT) otherwise.
  *
  * Returns 0, or -1 with errno set. ENOTDIR or ELOOP mean that a component is
  * there and is no directory. On error the current directory is one of the
  * leading directories of the path.
  */
-int dirs_enter(struct dir_handles *dirs, const char *path, size_t len);
+int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
+	       int make);
 
 /*
  * The following work on `name`, a single component, in the current directory.
@@ -84,6 +86,9 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len);
 int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode);
 
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st);
+int dirs_symlink(struct dir_handles *dirs, const char *target,
+		 const char *name);
 int dirs_unlink(struct dir_handles *dirs, const char *name);
+int dirs_rmdir(struct dir_handles *dirs, const char *name);
 
 #endif /* PARALLEL_CHECKOUT_DIRS_H */

@@ -13,15 +13,20 @@
 #include "statinfo.h"
 
 /*
- * One regular file to be written, together with what the main process
- * believes of its path. The main process has not necessarily looked: it is the
- * writer that finds out, and answers CHECKOUT_CONFLICT when it is not so.
+ * What is to be at a path, together with what the main process believes is
+ * there. The main process has not necessarily looked: it is the writer that
+ * finds out, and answers CHECKOUT_CONFLICT when it is not so.
  */
 struct checkout_item {
 	/* Position in the main process's queue; comes back in the result. */
 	uint32_t id;
 
-	/* Mode of the index entry. Only S_IFREG | (0644 or 0755) is written. */
+	/*
+	 * To be written: S_IFREG | 0644, S_IFREG | 0755 or S_IFLNK, as in the
+	 * index. To be removed: CHECKOUT_REMOVE_FILE or CHECKOUT_REMOVE_DIR, of
+	 * which the latter only removes an empty directory. Then there is no
+	 * oid, and nothing is believed.
+	 */
 	uint32_t mode;
 
 	struct object_id oid;
@@ -49,16 +54,20 @@ struct checkout_item {
 	struct stat_data old_sd;
 };
 
+#define CHECKOUT_REMOVE_FILE 0u
+#define CHECKOUT_REMOVE_DIR ((uint32_t)S_IFDIR)
+
 enum checkout_status {
 	/* Not answered yet; never on the wire. */
 	CHECKOUT_PENDING = 0,
 
-	/* The file is there, whole. */
+	/* The file is there, whole. Or it is gone, if that was asked for. */
 	CHECKOUT_WRITTEN = 1,
 
 	/*
 	 * The path or one of its leading directories is not what it was
-	 * believed to be. Whatever is there was left alone.
+	 * believed to be. Whatever is there was left alone. For a directory:
+	 * it cannot be removed, most likely as it is not empty.
 	 */
 	CHECKOUT_CONFLICT = 2,
 

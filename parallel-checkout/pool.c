@@ -256,6 +256,7 @@ static int take_frame(struct worker_pool *pool, struct pool_worker *worker,
 	pool->stats.batches++;
 	pool->stats.bytes += summary.bytes;
 	pool->stats.busy_ns += summary.busy_ns;
+	pool->stats.cpu_ns += summary.cpu_ns;
 	return ret;
 }
 
@@ -360,15 +361,17 @@ int pool_next_lost(struct worker_pool *pool, uint32_t *id)
 	return 1;
 }
 
-void pool_finish(struct worker_pool *pool)
+void pool_hang_up(struct worker_pool *pool)
 {
-	/*
-	 * Close all pipes before waiting for anyone, so that the workers end
-	 * at the same time.
-	 */
 	for (int i = 0; i < pool->nr; i++)
 		if (pool->workers[i].running)
 			close_pipes(&pool->workers[i]);
+}
+
+void pool_finish(struct worker_pool *pool)
+{
+	/* Before waiting for anyone, so that they end at the same time. */
+	pool_hang_up(pool);
 
 	for (int i = 0; i < pool->nr; i++) {
 		struct pool_worker *worker = &pool->workers[i];

@@ -51,6 +51,7 @@ struct pool_worker {
 struct pool_stats {
 	uintmax_t batches, entries, bytes;	/* answered */
 	uint64_t busy_ns;	/* the sum of all workers' */
+	uint64_t cpu_ns;	/* of these, on a processor */
 	uint64_t waited_ns;	/* by pool_poll() */
 	int lost;		/* workers that ended before their work did */
 };
@@ -115,6 +116,12 @@ int pool_next_result(struct worker_pool *pool, struct checkout_result *result);
  * ended without an answer. Returns 0 if there is none.
  */
 int pool_next_lost(struct worker_pool *pool, uint32_t *id);
+
+/*
+ * Nobody will give the workers anything any more: let them end. There must be
+ * no unanswered batch.
+ */
+void pool_hang_up(struct worker_pool *pool);
 
 /*
  * End the workers, wait for them, and free everything. What they have not

@@ -18,8 +18,16 @@
  */
 #define TARGET_BATCH_NS (4 * 1000 * 1000)
 
+/*
+ * Where workers wait for something else than a processor, the main process is
+ * idle, too, and a batch that is too long keeps one of many workers busy at the
+ * end, while the others have nothing left.
+ */
+#define WAITING_BATCH_NS (20 * 1000 * 1000)
+
 /* Until the first batch is back, nothing is known about the speed. */
 #define FIRST_BATCH 16
+#define FIRST_WAITING_BATCH 4
 
 size_t tune_start_streaming(int workers, int threshold)
 {
@@ -42,15 +50,32 @@ int tune_workers(int workers, int threshold, size_t entries, int complete)
 	return entries < (size_t)workers ? (int)entries : workers;
 }
 
+int tune_is_waiting(const struct tune_batch *now)
+{
+	uint64_t workers = now->workers;
+	uint64_t used = now->cores < now->workers ? now->cores : now->workers;
+
+	/*
+	 * Who asks for many more workers than there are processors expects
+	 * them to wait.
+	 */
+	if (!now->entries)
+		return now->cores && now->workers > 4 * now->cores;
+
+	/* Are more than half of the processors idle? */
+	return now->cpu_ns && now->busy_ns / 2 / workers > now->cpu_ns / used;
+}
+
 size_t tune_batch_size(const struct tune_batch *now)
 {
-	size_t size = FIRST_BATCH;
+	size_t size = tune_is_waiting(now) ? FIRST_WAITING_BATCH : FIRST_BATCH;
 
 	if (now->entries && now->busy_ns) {
 		uint64_t ns_per_entry = now->busy_ns / now->entries;
+		uint64_t target_ns = tune_is_waiting(now) ?
+			WAITING_BATCH_NS : TARGET_BATCH_NS;
 
-		size = ns_per_entry ? TARGET_BATCH_NS / ns_per_entry :
-			TUNE_MAX_BATCH;
+		size = ns_per_entry ? target_ns / ns_per_entry : TUNE_MAX_BATCH;
 		if (size > TUNE_MAX_BATCH)
 			size = TUNE_MAX_BATCH;
 	}

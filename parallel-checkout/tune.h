@@ -27,13 +27,20 @@ int tune_workers(int workers, int threshold, size_t entries, int complete);
 
 /* What is known when a batch is to be cut. */
 struct tune_batch {
-	int workers;
+	int workers, cores;
 	size_t queued;		/* entries not given to a worker yet */
 	unsigned complete : 1;	/* the queue will not grow any more */
 
 	/* Of the batches that came back so far. */
-	uint64_t entries, busy_ns;
+	uint64_t entries, busy_ns, cpu_ns;
 };
+
+/*
+ * Do the workers mostly wait, for a disk or a server, while there are
+ * processors that have nothing to do? As long as nothing has come back, this
+ * is a guess.
+ */
+int tune_is_waiting(const struct tune_batch *now);
 
 /* Number of entries to give to a worker next: at least 1, at most queued. */
 size_t tune_batch_size(const struct tune_batch *now);

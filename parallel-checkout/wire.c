@@ -193,6 +193,7 @@ void wire_put_item(struct strbuf *out, const struct checkout_item *item,
 void wire_put_summary(struct strbuf *out, const struct wire_summary *summary)
 {
 	put_u64(out, summary->busy_ns);
+	put_u64(out, summary->cpu_ns);
 	put_u64(out, summary->bytes);
 }
 
@@ -233,6 +234,20 @@ void wire_open_frame(struct wire_cursor *cursor, const struct wire_frame *frame)
 	cursor->end = frame->payload + frame->len;
 }
 
+static int is_item_mode(uint32_t mode)
+{
+	switch (mode) {
+	case S_IFREG | 0644:
+	case S_IFREG | 0755:
+	case S_IFLNK:
+	case CHECKOUT_REMOVE_FILE:
+	case CHECKOUT_REMOVE_DIR:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 		  const struct git_hash_algo *algo)
 {
@@ -247,8 +262,7 @@ int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 	    get_u8(cursor, &flags) ||
 	    get_u8(cursor, &crlf_action))
 		return -1;
-	if ((item->mode != (S_IFREG | 0644) &&
-	     item->mode != (S_IFREG | 0755)) || (flags & ~ITEM_ALL_FLAGS) ||
+	if (!is_item_mode(item->mode) || (flags & ~ITEM_ALL_FLAGS) ||
 	    crlf_action > CRLF_AUTO_CRLF)
 		return -1;
 	item->ca.crlf_action = crlf_action;
@@ -281,6 +295,7 @@ int wire_get_summary(struct wire_cursor *cursor, struct wire_summary *summary)
 	if (cursor->p == cursor->end)
 		return 0;
 	if (get_u64(cursor, &summary->busy_ns) ||
+	    get_u64(cursor, &summary->cpu_ns) ||
 	    get_u64(cursor, &summary->bytes))
 		return -1;
 	return 1;

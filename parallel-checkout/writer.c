@@ -112,7 +112,7 @@ static int load_content(struct checkout_writer *writer,
 				     OBJECT_INFO_SKIP_FETCH_OBJECT) < 0)
 		return -1;
 
-	if (is_better_streamed(item, size)) {
+	if (S_ISREG(item->mode) && is_better_streamed(item, size)) {
 		content->size = size;
 		content->filter = get_stream_filter_ca(&item->ca, &item->oid);
 		if (content->filter)
@@ -145,7 +145,8 @@ static int load_content(struct checkout_writer *writer,
 		return -1;
 	content->size = size;
 
-	if (convert_to_working_tree_ca(&item->ca, item->path, content->buf,
+	if (S_ISREG(item->mode) &&
+	    convert_to_working_tree_ca(&item->ca, item->path, content->buf,
 				       content->size, &converted, NULL)) {
 		free(content->buf);
 		content->buf = strbuf_detach(&converted, &content->size);
@@ -158,6 +159,12 @@ static void release_content(struct content *content)
 	free(content->buf);
 	if (content->filter)
 		free_stream_filter(content->filter);
+}
+
+/* EMLINK is what some systems say of O_NOFOLLOW on a link. */
+static int is_link_error(int err)
+{
+	return err == ELOOP || err == EMLINK;
 }
 
 /*
@@ -232,6 +239,20 @@ static int fill_file(const struct checkout_item *item,
 	return stream_blob_to_fd(fd, &item->oid, filter, 1) ? -1 : 0;
 }
 
+/* Create the symbolic link; its directory is the current one. */
+static enum checkout_status create_link(struct checkout_writer *writer,
+					const struct content *content,
+					const char *name, struct stat *st)
+{
+	if (dirs_symlink(&writer->dirs, content->buf, name) < 0)
+		return errno == EEXIST ? CHECKOUT_CONFLICT : CHECKOUT_DECLINED;
+	if (writer->want_stat && dirs_lstat(&writer->dirs, name, st) < 0) {
+		dirs_unlink(&writer->dirs, name);
+		return CHECKOUT_DECLINED;
+	}
+	return CHECKOUT_WRITTEN;
+}
+
 /* Create the file; its directory is the current one. */
 static enum checkout_status create_file(struct checkout_writer *writer,
 					const struct checkout_item *item,
@@ -291,6 +312,43 @@ void writer_begin_batch(struct checkout_writer *writer)
 	dirs_forget(&writer->dirs);
 }
 
+/*
+ * Nothing is in the way of something that is to be gone. Like the classic code,
+ * do not mind if it, or its directory, is not there.
+ */
+static enum checkout_status remove_item(struct checkout_writer *writer,
+					const struct checkout_item *item)
+{
+	const char *slash = strrchr(item->path, '/');
+	const char *name = slash ? slash + 1 : item->path;
+	struct stat st;
+
+	if (dirs_enter(&writer->dirs, item->path,
+		       slash ? slash - item->path : 0, 0))
+		return is_missing_file_error(errno) || is_link_error(errno) ?
+			CHECKOUT_WRITTEN : CHECKOUT_DECLINED;
+
+	if (item->mode == CHECKOUT_REMOVE_DIR)
+		return dirs_rmdir(&writer->dirs, name) < 0 ?
+			CHECKOUT_CONFLICT : CHECKOUT_WRITTEN;
+
+	/*
+	 * unlink() looks the name up while it holds the lock of the directory.
+	 * On a network file system, that keeps all others waiting for a round
+	 * trip. With the name looked up beforehand, it is in the kernel's cache.
+	 */
+	if (!dirs_lstat(&writer->dirs, name, &st) &&
+	    !dirs_unlink(&writer->dirs, name))
+		return CHECKOUT_WRITTEN;
+	return errno == ENOENT ? CHECKOUT_WRITTEN : CHECKOUT_DECLINED;
+}
+
+static int is_removal(const struct checkout_item *item)
+{
+	return item->mode == CHECKOUT_REMOVE_FILE ||
+		item->mode == CHECKOUT_REMOVE_DIR;
+}
+
 void writer_write(struct checkout_writer *writer,
 		  const struct checkout_item *item,
 		  struct checkout_result *result)
@@ -304,10 +362,14 @@ void writer_write(struct checkout_writer *writer,
 
 	memset(result, 0, sizeof(*result));
 	result->id = item->id;
+	if (is_removal(item)) {
+		result->status = remove_item(writer, item);
+		return;
+	}
 
-	if (dirs_enter(&writer->dirs, item->path, slash ? slash - item->path : 0)) {
-		/* EMLINK is what some systems say of O_NOFOLLOW on a link. */
-		if (errno == ENOTDIR || errno == ELOOP || errno == EMLINK) {
+	if (dirs_enter(&writer->dirs, item->path,
+		       slash ? slash - item->path : 0, 1)) {
+		if (errno == ENOTDIR || is_link_error(errno)) {
 			result->status = CHECKOUT_CONFLICT;
 			trace_conflict("collision/dirname", item);
 		} else {
@@ -337,7 +399,9 @@ void writer_write(struct checkout_writer *writer,
 	if (exists && dirs_unlink(&writer->dirs, name) < 0 && errno != ENOENT)
 		result->status = CHECKOUT_DECLINED;
 	else
-		result->status = create_file(writer, item, &content, name, &st);
+		result->status = S_ISLNK(item->mode) ?
+			create_link(writer, &content, name, &st) :
+			create_file(writer, item, &content, name, &st);
 
 out:
 	writer->expect_conflict = result->status == CHECKOUT_CONFLICT;

@@ -4,7 +4,7 @@
 
 /*
  * Write one entry into the working tree: read the blob, convert it, create the
- * file. The workers do nothing else, and the main process uses the same code
+ * file; or remove one. The workers do nothing else, and the main process uses the same code
  * when it writes by itself.
  *
  * The writer works on the optimistic assumption that the item's path is as the
@@ -54,9 +54,10 @@ void writer_close(struct checkout_writer *writer);
 void writer_begin_batch(struct checkout_writer *writer);
 
 /*
- * Write the item's blob to its path, and fill in the result.
+ * Write the item's blob to its path, or remove what is there, and fill in the
+ * result.
  *
- * Missing leading directories are made. If the status is not
+ * Missing leading directories are made for what is written. If the status is not
  * CHECKOUT_WRITTEN, there is no new file at the path; the old file that the
  * item describes may be gone.
  *

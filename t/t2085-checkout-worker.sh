@@ -305,7 +305,7 @@ test_expect_success SYMLINKS,OPENAT,PIPE 'not even if it replaces a known direct
 	exec 9<out &&
 	test_when_finished "exec 8>&- 9<&-" &&
 	cat first >&8 &&
-	test_copy_bytes 29 <&9 >answer &&
+	test_copy_bytes 37 <&9 >answer &&
 
 	mv swap/a swap/b &&
 	mv swap moved &&
@@ -339,7 +339,7 @@ test_expect_success PIPE 'a known directory that is moved out of the worktree' '
 	exec 9<out &&
 	test_when_finished "exec 8>&- 9<&-" &&
 	cat first >&8 &&
-	test_copy_bytes 29 <&9 >answer &&
+	test_copy_bytes 37 <&9 >answer &&
 
 	mv goes ../gone &&
 	test_when_finished "rm -rf ../gone" &&
@@ -948,10 +948,10 @@ test_expect_success PIPE,OPENAT 'directory that disappears is made again' '
 	exec 9<out &&
 	test_when_finished "exec 8>&- 9<&-" &&
 	cat first >&8 &&
-	test_copy_bytes 29 <&9 >answer &&
+	test_copy_bytes 37 <&9 >answer &&
 	rm -r gone &&
 	cat second >&8 &&
-	test_copy_bytes 29 <&9 >>answer &&
+	test_copy_bytes 37 <&9 >>answer &&
 	cat third >&8 &&
 	exec 8>&- &&
 	cat <&9 >>answer &&
@@ -1052,8 +1052,8 @@ test_expect_success 'malformed items' '
 		test_must_be_empty answer || return 1
 	done &&
 
-	# a symbolic link, a gitlink
-	for mode in 120000 160000
+	# an unusual mode, a gitlink
+	for mode in 100664 160000
 	do
 		item 1 malformed $hello $mode | encode &&
 		bad_input "checkout worker received a malformed batch" || return 1

@@ -241,6 +241,68 @@ static void t_no_shrink_before_the_end(void)
 	check_uint(tune_batch_size(&now), <, TUNE_MAX_BATCH);
 }
 
+static int is_waiting(int workers, int cores, uint64_t busy_ns, uint64_t cpu_ns)
+{
+	const struct tune_batch now = {
+		.workers = workers,
+		.cores = cores,
+		.queued = 1000,
+		.entries = 1000,
+		.busy_ns = busy_ns,
+		.cpu_ns = cpu_ns,
+	};
+
+	return tune_is_waiting(&now);
+}
+
+static void t_waiting(void)
+{
+	const uint64_t s = 1000 * 1000 * 1000;
+
+	/* as many workers as cores, which always run */
+	check_int(is_waiting(2, 2, 2 * s, 2 * s), ==, 0);
+	check_int(is_waiting(8, 16, 8 * s, 7 * s), ==, 0);
+	/* more of them, which take turns */
+	check_int(is_waiting(32, 2, 32 * s, 2 * s), ==, 0);
+	/* a tenth of the time on a processor, with one each and with fewer */
+	check_int(is_waiting(2, 2, 20 * s, 2 * s), ==, 1);
+	check_int(is_waiting(2, 16, 20 * s, 2 * s), ==, 1);
+	check_int(is_waiting(32, 2, 320 * s, 2 * s), ==, 1);
+	/* the others use the time that one waits */
+	check_int(is_waiting(20, 2, 20 * s, 2 * s), ==, 0);
+	/* nothing is known */
+	check_int(is_waiting(2, 2, 0, 0), ==, 0);
+	check_int(is_waiting(2, 2, 2 * s, 0), ==, 0);
+}
+
+static void t_guess_of_waiting(void)
+{
+	struct tune_batch now = busy;
+
+	check_int(tune_is_waiting(&now), ==, 0);
+	now.cores = 2;
+	check_int(tune_is_waiting(&now), ==, 0);
+	now.workers = 32;
+	check_int(tune_is_waiting(&now), ==, 1);
+	now.cores = 32;
+	check_int(tune_is_waiting(&now), ==, 0);
+}
+
+/* A batch of a worker that waits is longer, but not by the same factor. */
+static void t_waiting_batch(void)
+{
+	struct tune_batch now = busy;
+
+	now.cores = 2;
+	now.entries = 1000;
+	now.busy_ns = now.entries * 5 * 1000 * 1000;
+	now.cpu_ns = now.busy_ns;
+	check_uint(tune_batch_size(&now), ==, 1);
+	now.cpu_ns = now.busy_ns / 100;
+	check_uint(tune_batch_size(&now), >=, 2);
+	check_uint(tune_batch_size(&now), <=, 10);
+}
+
 int cmd_main(int argc UNUSED, const char **argv UNUSED)
 {
 	TEST(t_complete(), "workers for a complete queue are those of the base");
@@ -251,6 +313,9 @@ int cmd_main(int argc UNUSED, const char **argv UNUSED)
 	TEST(t_speed(), "batches follow the speed");
 	TEST(t_shrinks(), "batches shrink towards the end");
 	TEST(t_no_shrink_before_the_end(), "batches do not shrink before that");
+	TEST(t_waiting(), "when workers are said to wait");
+	TEST(t_guess_of_waiting(), "when they are expected to wait");
+	TEST(t_waiting_batch(), "batches of workers that wait");
 
 	return test_done();
 }

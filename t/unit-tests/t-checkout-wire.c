@@ -192,7 +192,9 @@ static int decode(const char *buf, size_t len,
 			const char *enc = item.ca.working_tree_encoding;
 
 			(*nr)++;
-			check(S_ISREG(item.mode));
+			check(S_ISREG(item.mode) || S_ISLNK(item.mode) ||
+			      item.mode == CHECKOUT_REMOVE_FILE ||
+			      item.mode == CHECKOUT_REMOVE_DIR);
 			check(inside(&frame, item.path, item.path_len));
 			if (enc)
 				check(inside(&frame, enc, strlen(enc)));
@@ -303,6 +305,7 @@ static void t_results(void)
 {
 	struct wire_summary summary = {
 		.busy_ns = 0x0102030405060708,
+		.cpu_ns = 0x0807060504030201,
 		.bytes = UINT64_MAX,
 	}, got_summary;
 	struct checkout_result results[4], result;
@@ -317,6 +320,7 @@ static void t_results(void)
 	wire_open_frame(&cursor, &frame);
 	if (check_int(wire_get_summary(&cursor, &got_summary), ==, 1)) {
 		check_uint(got_summary.busy_ns, ==, summary.busy_ns);
+		check_uint(got_summary.cpu_ns, ==, summary.cpu_ns);
 		check_uint(got_summary.bytes, ==, summary.bytes);
 	}
 	for (size_t i = 0; i < nr; i++) {
@@ -670,11 +674,14 @@ static void t_string_lengths(void)
 
 static void t_modes(void)
 {
-	const uint32_t bad[] = { 0, 0644, S_IFDIR, S_IFLNK, S_IFLNK | 0644,
-				 0160000, UINT32_MAX };
+	const uint32_t bad[] = { 1, 0644, S_IFDIR | 0755, S_IFLNK | 0644,
+				 S_IFREG, S_IFREG | 0664, 0160000, UINT32_MAX };
 
 	check_int(decode_with(4, S_IFREG | 0644), ==, 1);
 	check_int(decode_with(4, S_IFREG | 0755), ==, 1);
+	check_int(decode_with(4, S_IFLNK), ==, 1);
+	check_int(decode_with(4, CHECKOUT_REMOVE_FILE), ==, 1);
+	check_int(decode_with(4, CHECKOUT_REMOVE_DIR), ==, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		if (!check_int(decode_with(4, bad[i]), ==, -1))
 			test_msg("mode: %o", (unsigned)bad[i]);
@@ -761,7 +768,7 @@ static void t_empty_strings(void)
 
 static void t_status(void)
 {
-	const size_t status_at = HEAD + 8 + 8 + 4;
+	const size_t status_at = HEAD + 8 + 8 + 8 + 4;
 	const struct wire_summary summary = { 0 };
 	struct checkout_result result = { .id = 1, .status = CHECKOUT_WRITTEN };
 	struct strbuf without = STRBUF_INIT, with = STRBUF_INIT;

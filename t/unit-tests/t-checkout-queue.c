@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "test-lib.h"
+#include "parallel-checkout/prune.h"
+#include "parallel-checkout/queue.h"
+#include "strbuf.h"
+#include "string-list.h"
+
+static const char *const paths[] = {
+	"a",
+	"big/1", "big/2", "big/3",
+	"big/sub/1",
+	"big/4", "big/5", "big/6", "big/7", "big/8",
+	"small/1",
+	"z",
+};
+
+static void fill(struct checkout_queue *queue)
+{
+	queue_init(queue);
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		queue_add(queue, i, paths[i]);
+	check_uint(queue->queued, ==, ARRAY_SIZE(paths));
+}
+
+/* Take the worker's next entry; returns its path. */
+static const char *next(struct checkout_queue *queue, int worker)
+{
+	uint32_t id;
+
+	if (queue_next(queue, worker, &id))
+		return "none";
+	queue_take(queue, id);
+	return paths[id];
+}
+
+static void t_order(void)
+{
+	struct checkout_queue queue;
+	uint32_t id;
+
+	fill(&queue);
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		if (!check_int(queue_first(&queue, &id), ==, 0) ||
+		    !check_uint(id, ==, i))
+			break;
+		queue_take(&queue, id);
+	}
+	check_int(queue_first(&queue, &id), ==, -1);
+	check_uint(queue.queued, ==, 0);
+	queue_release(&queue);
+}
+
+static void t_directories(void)
+{
+	struct checkout_queue queue;
+	uint32_t id;
+
+	fill(&queue);
+	/* the fullest for the first, and it stays there */
+	check_str(next(&queue, 0), "big/1");
+	check_str(next(&queue, 0), "big/2");
+	/* half of what is left there is still the most */
+	check_str(next(&queue, 1), "big/3");
+	check_str(next(&queue, 2), "a");
+	check_str(next(&queue, 2), "z");
+	/* nothing left in the top; two are in "big" already */
+	check_str(next(&queue, 2), "big/4");
+	/* with as much for a fourth one as elsewhere, the first one wins */
+	check_str(next(&queue, 3), "big/5");
+	check_str(next(&queue, 3), "big/6");
+	/* the order of the queue goes on with what is left */
+	check_int(queue_first(&queue, &id), ==, 0);
+	check_str(paths[id], "big/sub/1");
+	queue_take(&queue, id);
+	check_str(next(&queue, 0), "big/7");
+	check_str(next(&queue, 3), "big/8");
+	check_str(next(&queue, 1), "small/1");
+	check_str(next(&queue, 1), "none");
+	check_str(next(&queue, 0), "none");
+	check_int(queue_first(&queue, &id), ==, -1);
+	check_uint(queue.queued, ==, 0);
+	queue_release(&queue);
+}
+
+/* No more than a few in the same directory while there are others. */
+static void t_crowd(void)
+{
+	struct checkout_queue queue;
+	struct strbuf path = STRBUF_INIT;
+	uint32_t id;
+	int in_big = 0;
+
+	queue_init(&queue);
+	for (id = 0; id < 1000; id++)
+		queue_add(&queue, id, "big/file");
+	for (; id < 1010; id++) {
+		strbuf_reset(&path);
+		strbuf_addf(&path, "d%u/file", (unsigned)id);
+		queue_add(&queue, id, path.buf);
+	}
+	for (int worker = 0; worker < 10; worker++) {
+		check_int(queue_next(&queue, worker, &id), ==, 0);
+		in_big += id < 1000;
+		queue_take(&queue, id);
+	}
+	check_int(in_big, >, 1);
+	check_int(in_big, <=, 4);
+	strbuf_release(&path);
+	queue_release(&queue);
+}
+
+/* Entries that are put off have a number and are not queued. */
+static void t_gaps(void)
+{
+	struct checkout_queue queue;
+	uint32_t id;
+
+	queue_init(&queue);
+	check_int(queue_first(&queue, &id), ==, -1);
+	check_int(queue_next(&queue, 5, &id), ==, -1);
+	queue_add(&queue, 3, "d/a");
+	queue_add(&queue, 1000, "d/b");
+	check_int(queue_first(&queue, &id), ==, 0);
+	check_uint(id, ==, 3);
+	check(queue_same_dir(&queue, 3, 1000));
+	queue_take(&queue, id);
+	/* after the queue was empty for a while */
+	check_int(queue_first(&queue, &id), ==, 0);
+	check_uint(id, ==, 1000);
+	queue_take(&queue, id);
+	check_int(queue_first(&queue, &id), ==, -1);
+	queue_add(&queue, 1001, "d/c");
+	check_int(queue_next(&queue, 0, &id), ==, 0);
+	check_uint(id, ==, 1001);
+	queue_release(&queue);
+}
+
+static void check_level(struct prune_list *list, const char *expect)
+{
+	struct string_list names = STRING_LIST_INIT_NODUP;
+	struct strbuf got = STRBUF_INIT;
+	struct strset level;
+	struct hashmap_iter iter;
+	struct strmap_entry *entry;
+
+	if (!check_int(prune_take_level(list, &level), ==, 0))
+		return;
+	strset_for_each_entry(&level, &iter, entry)
+		string_list_append(&names, entry->key);
+	string_list_sort(&names);
+	for (size_t i = 0; i < names.nr; i++)
+		strbuf_addf(&got, "%s%s", i ? " " : "", names.items[i].string);
+	check_str(got.buf, expect);
+	string_list_clear(&names, 0);
+	strbuf_release(&got);
+	strset_clear(&level);
+}
+
+static void t_prune(void)
+{
+	struct prune_list list = PRUNE_LIST_INIT;
+	struct strset level;
+
+	check_int(prune_take_level(&list, &level), ==, -1);
+	prune_add_parent(&list, "top");
+	prune_add_parent(&list, "a/b/c/file");
+	prune_add_parent(&list, "a/b/c/other");
+	prune_add_parent(&list, "a/file");
+	prune_add_parent(&list, "b/d/e/file");
+	check_level(&list, "a/b/c b/d/e");
+	/* one of them was removed */
+	prune_add_parent(&list, "b/d/e");
+	check_level(&list, "b/d");
+	check_level(&list, "a");
+	check_int(prune_take_level(&list, &level), ==, -1);
+}
+
+int cmd_main(int argc UNUSED, const char **argv UNUSED)
+{
+	TEST(t_order(), "the order of the queue");
+	TEST(t_directories(), "the order of directories");
+	TEST(t_crowd(), "few workers in a directory");
+	TEST(t_gaps(), "numbers that are left out");
+	TEST(t_prune(), "directories to be removed, level by level");
+
+	return test_done();
+}
