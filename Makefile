@@ -49,18 +49,22 @@ install: all
 	@test -n "$(prefix)" || { echo "say where: make install prefix=DIR" >&2; exit 2; }
 	@+$(submake) -C $(BUILD)/git install prefix='$(abspath $(prefix))'
 
-.PHONY: demo bench bench-network bench-refs perf
+.PHONY: demo bench bench-network bench-clone bench-refs perf
 demo: all baseline
 	@scripts/demo
 
 # The benchmark runner's own options: make bench BENCH_ARGS='--help'
 bench: all baseline
 	@scripts/deps --check build bench
-	@contrib/parallel-checkout/bench --baseline $(BUILD)/baseline --ours $(BUILD)/git $(BENCH_ARGS)
+	@scripts/bench $(BENCH_ARGS)
 
 bench-network: all baseline
 	@scripts/deps --check build bench
 	@contrib/parallel-checkout/bench-network --baseline $(BUILD)/baseline --ours $(BUILD)/git $(BENCH_ARGS)
+
+bench-clone: all baseline
+	@scripts/deps --check build bench
+	@contrib/clone/bench --baseline $(BUILD)/baseline --ours $(BUILD)/git $(BENCH_ARGS)
 
 bench-refs: all baseline
 	@scripts/deps --check build bench

@@ -52,7 +52,15 @@ int whole_inflate(struct whole_inflater *inflater,
 	return 0;
 }
 
+uint32_t whole_crc32(uint32_t crc, const void *in, size_t len)
+{
+	/* NULL would have it return the initial value. */
+	return in ? libdeflate_crc32(crc, in, len) : crc;
+}
+
 #else
+
+#include "git-zlib.h"
 
 struct whole_inflater *whole_inflater_new(void)
 {
@@ -69,6 +77,21 @@ int whole_inflate(struct whole_inflater *inflater UNUSED,
 		  size_t *out_used UNUSED, size_t *in_used UNUSED)
 {
 	return -1;
+}
+
+uint32_t whole_crc32(uint32_t crc, const void *in, size_t len)
+{
+	const unsigned char *p = in;
+
+	/* zlib counts in unsigned int. */
+	while (len) {
+		uInt n = len < INT_MAX ? len : INT_MAX;
+
+		crc = crc32(crc, p, n);
+		p += n;
+		len -= n;
+	}
+	return crc;
 }
 
 #endif

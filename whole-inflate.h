@@ -59,4 +59,11 @@ int whole_inflate(struct whole_inflater *inflater,
 		  void *out, size_t out_len,
 		  size_t *out_used, size_t *in_used);
 
+/*
+ * The CRC-32 of "len" more bytes at "in", where that of what comes before is
+ * "crc" (0 if nothing does). The same as crc32() of zlib, which takes several
+ * times as long; but that is what it is without USE_LIBDEFLATE.
+ */
+uint32_t whole_crc32(uint32_t crc, const void *in, size_t len);
+
 #endif /* WHOLE_INFLATE_H */

@@ -66,7 +66,8 @@ tgit () {
 is_project_path () {
 	case $1 in
 	.*|build*/*|base/*|scripts/*) return 0 ;;
-	contrib/parallel-checkout/*|contrib/bulk-refs/*) return 0 ;;
+	contrib/parallel-checkout/*|contrib/bulk-refs/*|contrib/clone/*)
+		return 0 ;;
 	Makefile|*.md) case $1 in */*) return 1 ;; esac; return 0 ;;
 	COPYING*|LICENSES/*) return 0 ;;
 	esac
@@ -82,7 +83,7 @@ our_files () {
 			-path "./${build#"$top"/}" -o -path ./base -o \
 			-path ./scripts -o \
 			-path ./contrib/parallel-checkout -o \
-			-path ./contrib/bulk-refs -o \
+			-path ./contrib/bulk-refs -o -path ./contrib/clone -o \
 			-name __pycache__ \) -prune -o \
 			\( -type f -o -type l \) \
 			! -name '*~' ! -name '*.sw?' ! -name '*.o' \

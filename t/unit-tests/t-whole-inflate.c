@@ -170,6 +170,23 @@ static void t_no_inflater(void)
 	strbuf_release(&z);
 }
 
+static void t_crc32(void)
+{
+	struct strbuf text = STRBUF_INIT;
+
+	make_text(&text, 5000);
+	for (size_t i = 0; i <= text.len; i = i * 2 + 1) {
+		const unsigned char *p = (unsigned char *)text.buf;
+		uint32_t expect = crc32(0, p, text.len);
+
+		check_uint(whole_crc32(0, p, i), ==, crc32(0, p, i));
+		check_uint(whole_crc32(whole_crc32(0, p, i), p + i,
+				       text.len - i), ==, expect);
+	}
+	check_uint(whole_crc32(17, NULL, 0), ==, 17);
+	strbuf_release(&text);
+}
+
 int cmd_main(int argc UNUSED, const char **argv UNUSED)
 {
 	static const size_t lens[] = { 0, 1, 100, 5000, 200000 };
@@ -179,6 +196,7 @@ int cmd_main(int argc UNUSED, const char **argv UNUSED)
 		test_skip_all("built without USE_LIBDEFLATE");
 
 	TEST(t_no_inflater(), "nothing to inflate with");
+	TEST(t_crc32(), "CRC-32");
 	for (size_t i = 0; i < ARRAY_SIZE(lens); i++) {
 		for (int level = 0; level <= 9; level += 3)
 			TEST(t_round_trip(lens[i], level),

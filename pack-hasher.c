@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Hashing the objects of a pack in other threads; see pack-hasher.h.
+ */
+#include "git-compat-util.h"
+#include "hash.h"
+#include "object-store-ll.h"
+#include "pack-hasher.h"
+#include "parse.h"
+#include "thread-utils.h"
+
+/* What may be in the queue, if it is more than one object. */
+#define MAX_BYTES	(40 * 1024 * 1024)
+
+/*
+ * Objects are handed over in batches, since a lock and a wake-up cost as much
+ * as hashing a small object. A batch is closed when it has this many bytes or
+ * objects. The first is about a tenth of a millisecond of SHA-1, and lets a
+ * few batches stay in the cache of a processor.
+ */
+#define BATCH_BYTES	(64 * 1024)
+#define BATCH_JOBS	128
+
+/*
+ * How many batches may be in the queue, closed or not: enough to keep each
+ * thread busy while some of them wait for the one before them.
+ */
+#define BATCHES_PER_THREAD	8
+
+enum state {
+	IDLE = 0,
+	READY,		/* for whoever comes first */
+	TAKEN,		/* somebody is at it */
+	DONE,
+};
+
+struct batch {
+	enum state state;
+	unsigned nr;
+	unsigned taken;		/* given back to the caller */
+	size_t bytes;
+	struct pack_hasher_job jobs[BATCH_JOBS];
+	/* To be hashed again by the caller's thread, where it may die. */
+	unsigned char again[BATCH_JOBS];
+};
+
+struct pack_hasher {
+	const struct git_hash_algo *algo;
+	unsigned batch_jobs;
+
+	/*
+	 * A ring. Batches from "head" up to "tail" are in the queue, where the
+	 * one at "tail" is still open and nobody else's business; when the ring
+	 * is full, there is none. The numbers only grow; batch_at() finds the
+	 * place.
+	 *
+	 * What is in a batch belongs to the caller's thread while it is IDLE or
+	 * DONE, and to the one who took it while it is TAKEN. States, "next" and
+	 * "tail" are guarded by the mutex; only the caller's thread changes
+	 * "tail" and makes something READY or IDLE.
+	 */
+	struct batch *ring;
+	unsigned nr_ring;
+	unsigned head;		/* the caller's thread alone */
+	unsigned next;		/* the first one that is READY, or "tail" */
+	unsigned tail;
+	/* The caller's thread alone: */
+	size_t bytes;		/* in the queue */
+	int head_done;		/* seen to be */
+	int look;		/* there may be something DONE at the head */
+	int updating;		/* an update is under way */
+
+	/* The update, guarded by the mutex as above. */
+	enum state update_state;
+	git_hash_ctx *update_ctx;
+	const void *update_buf;
+	size_t update_len;
+
+	pthread_mutex_t mutex;
+	pthread_cond_t ready;	/* there is something to do, or to quit */
+	pthread_cond_t done;	/* something became DONE */
+	int nr_idle;		/* threads that wait for "ready" */
+	int waiting;		/* the caller waits for "done" */
+	int quit;
+
+	/* The caller's thread alone: */
+	pthread_t *threads;
+	int nr_threads, max_threads;
+};
+
+static struct batch *batch_at(struct pack_hasher *h, unsigned number)
+{
+	return &h->ring[number % h->nr_ring];
+}
+
+/*
+ * Hash an object. Return -1 if the hash algorithm would have died instead of
+ * giving a name; the name is then undefined.
+ */
+static int hash_job(const struct git_hash_algo *algo,
+		    const struct pack_hasher_job *job)
+{
+	git_hash_ctx ctx;
+	char hdr[64];
+	int len = format_object_header(hdr, sizeof(hdr), job->type, job->size);
+
+	algo->init_fn(&ctx);
+	algo->update_fn(&ctx, hdr, len);
+	algo->update_fn(&ctx, job->data, job->size);
+#ifdef platform_SHA_IS_SHA1DC
+	if (algo->format_id == GIT_SHA1_FORMAT_ID) {
+		unsigned char hash[GIT_MAX_RAWSZ];
+
+		if (SHA1DCFinal(hash, &ctx.sha1))
+			return -1;
+		oidread(job->oid, hash, algo);
+		return 0;
+	}
+#endif
+	algo->final_oid_fn(job->oid, &ctx);
+	return 0;
+}
+
+static void hash_batch(struct pack_hasher *h, struct batch *b)
+{
+	for (unsigned i = 0; i < b->nr; i++)
+		b->again[i] = hash_job(h->algo, &b->jobs[i]) < 0;
+}
+
+/* Do the update, or else the oldest batch. Called with the mutex held. */
+static int do_something(struct pack_hasher *h)
+{
+	struct batch *b;
+
+	if (h->update_state == READY) {
+		h->update_state = TAKEN;
+		pthread_mutex_unlock(&h->mutex);
+		h->algo->unsafe_update_fn(h->update_ctx, h->update_buf,
+					  h->update_len);
+		pthread_mutex_lock(&h->mutex);
+		h->update_state = DONE;
+	} else if (h->next != h->tail) {
+		b = batch_at(h, h->next++);
+		b->state = TAKEN;
+		pthread_mutex_unlock(&h->mutex);
+		hash_batch(h, b);
+		pthread_mutex_lock(&h->mutex);
+		b->state = DONE;
+	} else {
+		return 0;
+	}
+	if (h->waiting)
+		pthread_cond_signal(&h->done);
+	return 1;
+}
+
+static void *run_thread(void *data)
+{
+	struct pack_hasher *h = data;
+
+	pthread_mutex_lock(&h->mutex);
+	while (!h->quit) {
+		if (do_something(h))
+			continue;
+		h->nr_idle++;
+		pthread_cond_wait(&h->ready, &h->mutex);
+		h->nr_idle--;
+	}
+	pthread_mutex_unlock(&h->mutex);
+	return NULL;
+}
+
+/* There is something new to do. Called with the mutex held. */
+static void call_thread(struct pack_hasher *h)
+{
+	if (h->nr_idle) {
+		pthread_cond_signal(&h->ready);
+	} else if (h->nr_threads < h->max_threads) {
+		if (pthread_create(&h->threads[h->nr_threads], NULL,
+				   run_thread, h))
+			h->max_threads = h->nr_threads;
+		else
+			h->nr_threads++;
+	}
+}
+
+/*
+ * Wait until something is DONE, but work as long as there is work. It is IDLE
+ * afterwards.
+ */
+static void wait_until_done(struct pack_hasher *h, enum state *state)
+{
+	pthread_mutex_lock(&h->mutex);
+	while (*state != DONE) {
+		if (do_something(h))
+			continue;
+		h->waiting = 1;
+		pthread_cond_wait(&h->done, &h->mutex);
+		h->waiting = 0;
+	}
+	*state = IDLE;
+	pthread_mutex_unlock(&h->mutex);
+}
+
+static int is_full(struct pack_hasher *h)
+{
+	return h->tail - h->head == h->nr_ring;
+}
+
+static int is_empty(struct pack_hasher *h)
+{
+	return h->head == h->tail && !batch_at(h, h->tail)->nr;
+}
+
+/* Called with the mutex held. */
+static void close_batch(struct pack_hasher *h)
+{
+	batch_at(h, h->tail)->state = READY;
+	h->tail++;
+	h->look = 1;
+}
+
+struct pack_hasher *pack_hasher_new(const struct git_hash_algo *algo,
+				    int nr_threads)
+{
+	struct pack_hasher *h = xcalloc(1, sizeof(*h));
+
+	if (!HAVE_THREADS || nr_threads < 0)
+		nr_threads = 0;
+	h->algo = algo;
+	h->batch_jobs = git_env_ulong("GIT_TEST_PACK_HASHER_BATCH", BATCH_JOBS);
+	if (!nr_threads || !h->batch_jobs)
+		h->batch_jobs = 1;
+	if (h->batch_jobs > BATCH_JOBS)
+		h->batch_jobs = BATCH_JOBS;
+	h->nr_ring = nr_threads * BATCHES_PER_THREAD + 1;
+	CALLOC_ARRAY(h->ring, h->nr_ring);
+	h->max_threads = nr_threads;
+	CALLOC_ARRAY(h->threads, nr_threads);
+	pthread_mutex_init(&h->mutex, NULL);
+	pthread_cond_init(&h->ready, NULL);
+	pthread_cond_init(&h->done, NULL);
+	return h;
+}
+
+void pack_hasher_free(struct pack_hasher *h)
+{
+	if (!h)
+		return;
+	if (!is_empty(h))
+		BUG("pack hasher released while in use");
+	pack_hasher_finish_update(h);
+
+	pthread_mutex_lock(&h->mutex);
+	h->quit = 1;
+	pthread_cond_broadcast(&h->ready);
+	pthread_mutex_unlock(&h->mutex);
+	for (int i = 0; i < h->nr_threads; i++)
+		pthread_join(h->threads[i], NULL);
+
+	pthread_mutex_destroy(&h->mutex);
+	pthread_cond_destroy(&h->ready);
+	pthread_cond_destroy(&h->done);
+	free(h->threads);
+	free(h->ring);
+	free(h);
+}
+
+int pack_hasher_has_room(struct pack_hasher *h, unsigned long size)
+{
+	if (is_empty(h))
+		return 1;
+	return !is_full(h) &&
+	       size <= MAX_BYTES && h->bytes <= MAX_BYTES - size;
+}
+
+void pack_hasher_add(struct pack_hasher *h, const struct pack_hasher_job *job)
+{
+	struct batch *b;
+
+	if (is_full(h))
+		BUG("no room in pack hasher");
+	b = batch_at(h, h->tail);
+	b->jobs[b->nr++] = *job;
+	b->bytes += job->size;
+	h->bytes += job->size;
+	if (b->bytes < BATCH_BYTES && b->nr < h->batch_jobs)
+		return;
+
+	pthread_mutex_lock(&h->mutex);
+	close_batch(h);
+	call_thread(h);
+	if (!h->max_threads)
+		while (do_something(h))
+			; /* there is nobody else */
+	pthread_mutex_unlock(&h->mutex);
+}
+
+static int head_is_done(struct pack_hasher *h, int wait)
+{
+	enum state *state = &batch_at(h, h->head)->state;
+
+	if (wait) {
+		wait_until_done(h, state);
+		return 1;
+	}
+	if (h->look) {
+		pthread_mutex_lock(&h->mutex);
+		h->look = *state == DONE;
+		pthread_mutex_unlock(&h->mutex);
+	}
+	return h->look;
+}
+
+int pack_hasher_take(struct pack_hasher *h, struct pack_hasher_job *job,
+		     int wait)
+{
+	struct batch *b;
+	int again;
+
+	if (h->head == h->tail) {
+		if (!wait || is_empty(h))
+			return 0;
+		/* Only what is open is left; it is not worth a wake-up. */
+		pthread_mutex_lock(&h->mutex);
+		close_batch(h);
+		pthread_mutex_unlock(&h->mutex);
+	}
+	if (!h->head_done)
+		h->head_done = head_is_done(h, wait);
+	if (!h->head_done)
+		return 0;
+
+	b = batch_at(h, h->head);
+	*job = b->jobs[b->taken];
+	again = b->again[b->taken];
+	h->bytes -= job->size;
+	if (++b->taken == b->nr) {
+		b->nr = b->taken = 0;
+		b->bytes = 0;
+		h->head++;
+		h->head_done = 0;
+	}
+
+	if (again)
+		hash_object_file(h->algo, job->data, job->size, job->type,
+				 job->oid);
+	return 1;
+}
+
+void pack_hasher_start_update(struct pack_hasher *h, git_hash_ctx *ctx,
+			      const void *buf, size_t len)
+{
+	pack_hasher_finish_update(h);
+	if (!h->max_threads || (len < BATCH_BYTES && h->batch_jobs > 1)) {
+		h->algo->unsafe_update_fn(ctx, buf, len);
+		return;
+	}
+
+	h->updating = 1;
+	pthread_mutex_lock(&h->mutex);
+	h->update_ctx = ctx;
+	h->update_buf = buf;
+	h->update_len = len;
+	h->update_state = READY;
+	call_thread(h);
+	pthread_mutex_unlock(&h->mutex);
+}
+
+void pack_hasher_finish_update(struct pack_hasher *h)
+{
+	if (!h->updating)
+		return;
+	wait_until_done(h, &h->update_state);
+	h->updating = 0;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PACK_HASHER_H
+#define PACK_HASHER_H
+
+#include "hash.h"
+#include "object.h"
+
+/*
+ * Hashing the objects of a pack in other threads, while the caller goes on
+ * reading the pack.
+ *
+ * A queue: objects are put in at one end, and come out at the other end in the
+ * same order, with their names. So whatever the caller does with an object and
+ * its name, it does in the order of the pack and in its own thread, as if it
+ * had hashed the object itself; how many threads there are makes no difference
+ * to anything but the time.
+ *
+ * The queue is bounded, in bytes (40 MB, or one object that is larger) and in
+ * number. The thread that has to wait for an object takes its share of the
+ * hashing until it has it. Threads are started when there is something to do
+ * for them: a pack of some ten kilobytes starts none.
+ *
+ * Besides, one thread at a time can be given bytes for a running hash: that of
+ * the pack itself.
+ *
+ * All functions are to be called by one thread, the one that called
+ * pack_hasher_new(). Functions of the hash algorithms that die() because of
+ * what they hash do so in that thread, and only when the object's turn has
+ * come.
+ *
+ * The environment variable GIT_TEST_PACK_HASHER_BATCH says how many objects at
+ * most are given to a thread at once, so that tests can put threads to work on
+ * packs of a few objects.
+ */
+struct pack_hasher;
+
+/* An object in the queue. */
+struct pack_hasher_job {
+	/*
+	 * The content. It is the caller's, who must not touch it from
+	 * pack_hasher_add() until it comes back from pack_hasher_take().
+	 */
+	void *data;
+	unsigned long size;
+	enum object_type type;
+	/* Where the name goes. It is defined when the object comes back. */
+	struct object_id *oid;
+};
+
+/*
+ * Return a new hasher, to be released by pack_hasher_free(). It starts up to
+ * "nr_threads" threads, or fewer if the system has no more. With 0 or less, or
+ * where Git is built without threads, all hashing is done by the caller's
+ * thread, as soon as something is put in.
+ */
+struct pack_hasher *pack_hasher_new(const struct git_hash_algo *algo,
+				    int nr_threads);
+
+/*
+ * Wait for the update that is under way, if there is one, end the threads and
+ * release the hasher; NULL is ignored. The queue must be empty.
+ */
+void pack_hasher_free(struct pack_hasher *hasher);
+
+/*
+ * Is there room for another object, of "size" bytes? If not, something has to
+ * be taken out first. There always is if the queue is empty.
+ */
+int pack_hasher_has_room(struct pack_hasher *hasher, unsigned long size);
+
+/*
+ * Put an object into the queue. There must be room for it. "job" is copied.
+ */
+void pack_hasher_add(struct pack_hasher *hasher,
+		     const struct pack_hasher_job *job);
+
+/*
+ * Take the oldest object out of the queue, and copy it to "job", if it has been
+ * hashed, and return 1. If it has not, return 0; but with "wait", wait for it
+ * and then return 1. Return 0 in any case if the queue is empty.
+ *
+ * If the object is found to be part of a collision attack, this dies, with the
+ * message of the hash algorithm.
+ */
+int pack_hasher_take(struct pack_hasher *hasher, struct pack_hasher_job *job,
+		     int wait);
+
+/*
+ * Update the hash "ctx", which is that of a checksum (see unsafe_init_fn in
+ * hash.h), with "len" bytes at "buf", some time from now. Neither
+ * must be touched until pack_hasher_finish_update() has been called, or this
+ * function again, which waits for the update before.
+ */
+void pack_hasher_start_update(struct pack_hasher *hasher, git_hash_ctx *ctx,
+			      const void *buf, size_t len);
+
+/* Wait for the update that is under way, if there is one. */
+void pack_hasher_finish_update(struct pack_hasher *hasher);
+
+#endif /* PACK_HASHER_H */
