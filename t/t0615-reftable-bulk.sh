@@ -350,4 +350,14 @@ test_expect_success 'worktrees: names that are local to one of them' '
 	test_cmp expect actual
 '
 
+test_expect_success 'reflog of a worktree whose refs cannot be read' '
+	test_when_finished "rm -rf broken linked" &&
+	git init --ref-format=reftable broken &&
+	test_commit -C broken one &&
+	git -C broken worktree add ../linked &&
+	git -C broken reflog exists worktrees/linked/HEAD &&
+	echo bogus.ref >broken/.git/worktrees/linked/reftable/tables.list &&
+	test_must_fail git -C broken reflog exists worktrees/linked/HEAD
+'
+
 test_done
