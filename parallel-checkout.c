@@ -19,6 +19,7 @@
 #include "mem-pool.h"
 #include "object-file.h"
 #include "parallel-checkout.h"
+#include "parallel-checkout/collision.h"
 #include "parallel-checkout/pool.h"
 #include "parallel-checkout/prune.h"
 #include "parallel-checkout/queue.h"
@@ -60,6 +61,7 @@ struct queued_entry {
 	/* Ineligible, or not as believed: for the classic code. */
 	unsigned put_off : 1;
 	unsigned was_sent : 1;	/* to a worker */
+	unsigned collides : 1;	/* see find_collisions() */
 	unsigned remove : 1;
 	unsigned char status;
 };
@@ -82,6 +84,7 @@ struct parallel_checkout {
 	size_t nr, alloc, in_flight;
 	struct checkout_queue queue;
 	size_t taken, since_look;
+	struct spelling_set spelling;
 	int cores;
 
 	/* Stat data that somebody else saw; owned. */
@@ -146,7 +149,7 @@ void get_parallel_checkout_configs(int *num_workers, int *threshold)
 		*threshold = 0;
 	} else {
 		git_config_get_int("checkout.workers", num_workers);
-		git_config_get_int("checkout.thresholdforparallelism",
+		git_config_get_int("checkout.thresholdForParallelism",
 				   threshold);
 	}
 	if (*num_workers < 1)
@@ -168,6 +171,7 @@ static void init_parallel_checkout(struct parallel_checkout *pc,
 	mem_pool_init(&pc->seen, 0);
 	strbuf_init(&pc->path, 0);
 	queue_init(&pc->queue);
+	spelling_init(&pc->spelling);
 
 	trace2_region_enter("pcheckout", "main", the_repository);
 }
@@ -217,6 +221,14 @@ static void remember_inode(struct parallel_checkout *pc, unsigned int ino)
 {
 	ALLOC_GROW(pc->inodes, pc->inodes_nr + 1, pc->inodes_alloc);
 	pc->inodes[pc->inodes_nr++] = ino;
+}
+
+static int is_inode_known(const struct parallel_checkout *pc, unsigned int ino)
+{
+	for (size_t i = 0; i < pc->inodes_nr; i++)
+		if (pc->inodes[i] == ino)
+			return 1;
+	return 0;
 }
 
 static void entry_written(struct parallel_checkout *pc, struct cache_entry *ce,
@@ -477,12 +489,9 @@ static struct queued_entry *append_entry(struct parallel_checkout *pc,
 	return &pc->entries[pc->nr++];
 }
 
-/*
- * For an entry that is not fit for a worker, or whose path needs the classic
- * code. That can do its work now if nothing is in flight.
- */
-static int leave_or_put_off(struct parallel_checkout *pc,
-			    struct cache_entry *ce, int *nr_checkouts)
+/* Leave an entry to the classic code, after the workers. */
+static void put_off(struct parallel_checkout *pc, struct cache_entry *ce,
+		    int *nr_checkouts)
 {
 	struct queued_entry entry = {
 		.ce = ce,
@@ -490,10 +499,20 @@ static int leave_or_put_off(struct parallel_checkout *pc,
 		.put_off = 1,
 	};
 
-	if (!is_streaming(pc))
-		return -1;
 	append_entry(pc, &entry);
 	pc->taken++;
+}
+
+/*
+ * For an entry that is not fit for a worker, or whose path needs the classic
+ * code. That can do its work now if nothing is in flight.
+ */
+static int leave_or_put_off(struct parallel_checkout *pc,
+			    struct cache_entry *ce, int *nr_checkouts)
+{
+	if (!is_streaming(pc))
+		return -1;
+	put_off(pc, ce, nr_checkouts);
 	return 0;
 }
 
@@ -602,6 +621,12 @@ static int take(struct parallel_checkout *pc, struct queued_entry *entry)
 	if (!pc->root_ready && prepare_root(pc)) {
 		pc->disabled = 1;
 		return -1;
+	}
+
+	/* The first spelling of a directory is to become its name. */
+	if (ignore_case && spelling_differs(&pc->spelling, entry->ce->name)) {
+		put_off(pc, entry->ce, entry->nr_checkouts);
+		return 0;
 	}
 	enqueue(pc, entry);
 	pc->taken++;
@@ -772,21 +797,34 @@ static size_t count_matched(const struct index_state *istate)
 }
 
 /*
- * Look at the file of an entry. Returns its inode as the index would have it,
- * or 0 if there is no regular file, or if inodes say nothing here.
+ * Look at what is at the path of an entry, not through symbolic links. The path
+ * is the caller's, to be freed.
+ */
+static int lstat_entry(const struct parallel_checkout *pc,
+		       const struct cache_entry *ce, char **path,
+		       struct stat *st)
+{
+	size_t base_len = pc->state->base_dir_len;
+	const char *slash = strrchr(ce->name, '/');
+
+	*path = xstrfmt("%.*s%s", (int)base_len, pc->state->base_dir, ce->name);
+	if (slash && !has_dirs_only_path(*path, base_len + (slash - ce->name),
+					 base_len))
+		return -1;
+	return lstat(*path, st);
+}
+
+/*
+ * Returns the inode of an entry's file as the index would have it, or 0 if
+ * there is no regular file, or if inodes say nothing here.
  */
 static unsigned int inode_of(const struct parallel_checkout *pc,
 			     const struct cache_entry *ce, char **path)
 {
-	size_t base_len = pc->state->base_dir_len;
-	const char *slash = strrchr(ce->name, '/');
 	struct stat_data sd;
 	struct stat st;
 
-	*path = xstrfmt("%.*s%s", (int)base_len, pc->state->base_dir, ce->name);
-	if ((slash && !has_dirs_only_path(*path, base_len + (slash - ce->name),
-					  base_len)) ||
-	    lstat(*path, &st) || !S_ISREG(st.st_mode))
+	if (lstat_entry(pc, ce, path, &st) || !S_ISREG(st.st_mode))
 		return 0;
 	fill_stat_data(&sd, &st);
 	return sd.sd_ino;
@@ -803,11 +841,8 @@ static void remove_leftover(const struct parallel_checkout *pc,
 {
 	char *path;
 	unsigned int ino = inode_of(pc, ce, &path);
-	int is_leftover = !!ino;
 
-	for (size_t i = 0; is_leftover && i < pc->inodes_nr; i++)
-		is_leftover = pc->inodes[i] != ino;
-	if (is_leftover)
+	if (ino && !is_inode_known(pc, ino))
 		unlink_or_warn(path);
 	free(path);
 }
@@ -820,6 +855,7 @@ static void write_classic(struct parallel_checkout *pc, size_t i)
 	int *nr_checkouts = entry->nr_checkouts;
 	size_t nr = pc->nr;
 	int was_lost = entry->status == CHECKOUT_PENDING && entry->was_sent;
+	int was_written = entry->status == CHECKOUT_WRITTEN;
 	int was_matched = ce->ce_flags & CE_MATCHED;
 	size_t matched = was_lost ? count_matched(pc->state->istate) : 0;
 
@@ -843,8 +879,11 @@ static void write_classic(struct parallel_checkout *pc, size_t i)
 	    count_matched(pc->state->istate) == matched + 1)
 		ce->ce_flags &= ~CE_MATCHED;
 
-	/* If it was queued once more, it is not done yet. */
-	if (pc->nr == nr)
+	/*
+	 * If it was queued once more, it is not done yet. If it was written
+	 * before, it has been counted.
+	 */
+	if (pc->nr == nr && !was_written)
 		advance_progress(pc);
 }
 
@@ -878,31 +917,149 @@ static void write_queued(struct parallel_checkout *pc)
 	write_queued_here(pc);
 }
 
-static size_t count_put_off(const struct parallel_checkout *pc, size_t start)
+static size_t count_put_off(const struct parallel_checkout *pc)
 {
 	size_t n = 0;
 
-	for (size_t i = start; i < pc->nr; i++)
+	for (size_t i = 0; i < pc->nr; i++)
 		n += pc->entries[i].put_off;
 	return n;
+}
+
+/* Somebody is in there; see schedule_dir_for_removal(). */
+static int is_original_cwd(const char *dir)
+{
+	return startup_info->original_cwd &&
+		!strcmp(dir, startup_info->original_cwd);
+}
+
+/*
+ * Is what is at the path of an entry something that we have written there? The
+ * path is the caller's.
+ */
+static int is_ours(const struct parallel_checkout *pc,
+		   const struct cache_entry *ce, char **path)
+{
+	struct stat_data sd;
+	struct stat st;
+
+	if (lstat_entry(pc, ce, path, &st))
+		return 0;
+	if (has_stat_data(ce))
+		return !match_stat_data(&ce->ce_stat_data, &st);
+	fill_stat_data(&sd, &st);
+	return sd.sd_ino && is_inode_known(pc, sd.sd_ino);
+}
+
+/* Remove directories that may have become empty. */
+static void remove_dirs_here(const struct parallel_checkout *pc,
+			     struct prune_list *list)
+{
+	struct strset level;
+
+	while (!prune_take_level(list, &level)) {
+		struct hashmap_iter iter;
+		struct strmap_entry *dir;
+
+		strset_for_each_entry(&level, &iter, dir)
+			if (strlen(dir->key) > pc->state->base_dir_len &&
+			    !is_original_cwd(dir->key) && !rmdir(dir->key))
+				prune_add_parent(list, dir->key);
+		strset_clear(&level);
+	}
+	invalidate_lstat_cache();
+}
+
+/* Make it as if colliding entries that were written had been put off. */
+static void undo_collisions(struct parallel_checkout *pc)
+{
+	struct prune_list list = PRUNE_LIST_INIT;
+
+	for (size_t i = 0; i < pc->nr; i++) {
+		struct queued_entry *entry = &pc->entries[i];
+		char *path;
+		int ours;
+
+		if (!entry->collides || entry->put_off)
+			continue;
+		ours = is_ours(pc, entry->ce, &path);
+		if (ours && !unlink(path))
+			prune_add_parent(&list, path);
+		free(path);
+
+		/* Without force, what is there stays, whoever wrote it. */
+		if (!ours && !pc->state->force)
+			continue;
+		entry->put_off = 1;
+		if (entry->nr_checkouts)
+			(*entry->nr_checkouts)--;
+	}
+	remove_dirs_here(pc, &list);
+}
+
+/*
+ * Where two entries collide, the sequential code writes the second one over the
+ * first, while the worker that comes second, whichever entry it has, leaves
+ * alone what is there. Do all entries once more, in their order, that may have
+ * collided with one that is put off.
+ */
+static void find_collisions(struct parallel_checkout *pc)
+{
+	struct collision_set set;
+	int added, found = 0;
+
+	if (!pc->conflicts)
+		return;
+
+	collision_init(&set);
+	for (size_t i = 0; i < pc->nr; i++)
+		if (pc->entries[i].put_off)
+			collision_add(&set, pc->entries[i].ce->name);
+	do {
+		added = 0;
+		for (size_t i = 0; i < pc->nr; i++) {
+			struct queued_entry *entry = &pc->entries[i];
+
+			if (entry->put_off || entry->collides ||
+			    !collision_found(&set, entry->ce->name, 0))
+				continue;
+			collision_add(&set, entry->ce->name);
+			entry->collides = 1;
+			found = added = 1;
+		}
+	} while (added);
+	for (size_t i = 0; i < pc->nr; i++) {
+		struct queued_entry *entry = &pc->entries[i];
+
+		if (entry->put_off &&
+		    collision_found(&set, entry->ce->name, 1))
+			entry->collides = 1;
+	}
+	collision_release(&set);
+
+	if (found)
+		undo_collisions(pc);
 }
 
 /*
  * Do the entries that were put off, in the order in which they came. If they
  * are many, only look at and clear their paths here, and let the workers
- * write the files afterwards.
+ * write the files afterwards; but those that collide depend on the order.
  */
-static void do_put_off(struct parallel_checkout *pc, size_t start)
+static void do_put_off(struct parallel_checkout *pc)
 {
 	size_t end = pc->nr;
+	int many;
 
-	pc->only_cleared = is_streaming(pc) &&
-		count_put_off(pc, start) >= MIN_SECOND_ROUND;
-	if (is_streaming(pc) && !pc->only_cleared)
+	find_collisions(pc);
+	many = is_streaming(pc) && count_put_off(pc) >= MIN_SECOND_ROUND;
+	if (is_streaming(pc) && !many)
 		pool_hang_up(&pc->pool);
-	for (size_t i = start; i < end; i++)
+	for (size_t i = 0; i < end; i++) {
+		pc->only_cleared = many && !pc->entries[i].collides;
 		if (pc->entries[i].put_off)
 			write_classic(pc, i);
+	}
 	write_queued(pc);
 
 	/* What is in the way again is so because of a collision. */
@@ -970,9 +1127,7 @@ static void prune_level(struct parallel_checkout *pc, struct strset *level,
 	strset_for_each_entry(level, &iter, dir) {
 		struct queued_entry entry = { .dir = dir->key, .remove = 1 };
 
-		/* Somebody is in there; see schedule_dir_for_removal(). */
-		if (!startup_info->original_cwd ||
-		    strcmp(dir->key, startup_info->original_cwd))
+		if (!is_original_cwd(dir->key))
 			enqueue(pc, &entry);
 	}
 	pc->complete = 1;
@@ -1058,7 +1213,7 @@ int parallel_checkout_finish(void)
 
 	pc->status = PC_RUNNING;
 	write_queued(pc);
-	do_put_off(pc, 0);
+	do_put_off(pc);
 	trace_stats(pc);
 
 	if (pc->pool_started)
@@ -1069,6 +1224,7 @@ int parallel_checkout_finish(void)
 	strbuf_release(&pc->path);
 	free(pc->root);
 	queue_release(&pc->queue);
+	spelling_release(&pc->spelling);
 	free(pc->entries);
 	free(pc->inodes);
 	errs = pc->errs;
