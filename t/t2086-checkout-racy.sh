@@ -151,14 +151,13 @@ test_expect_success 'change whose mtime was set back is seen' '
 '
 
 test_expect_success 'writing the index keeps a change visible' '
+	test_config core.trustctime false &&
 	fresh &&
 	index_at 1 &&
 	echo two >file &&
 	touch_ns file $sec $(($nsec + 5)) &&
 	test_commit other &&
 	touch_ns .git/index $(($sec + 9)) 5 &&
-	git config core.trustctime false &&
-	test_when_finished "git config --unset core.trustctime" &&
 	test_status M
 '
 
