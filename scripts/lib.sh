@@ -5,11 +5,42 @@
 # looks, how the pin is read, and a `git` that depends on nobody's
 # configuration. Sourced, never run; the caller has set -e.
 
+prog=$(basename "$0")
+
+say () {
+	printf '%s: %s\n' "$prog" "$*" >&2
+}
+
+die () {
+	printf '%s: error: %s\n' "$prog" "$*" >&2
+	exit 1
+}
+
+# What is on or not there. The scripts ask whether it is empty, and FORCE=0 is
+# how people say no.
+for switch in FORCE BASE_ANY NO_LIBDEFLATE COMPILE
+do
+	value=
+	eval "value=\$$switch"
+	case $value in
+	0|[Nn]o|NO|[Ff]alse|[Oo]ff) unset "$switch" ;;
+	esac
+done
+case ${JOBS:-1} in
+*[!0-9]*|0*) die "JOBS='$JOBS': a number from 1 up is wanted" ;;
+esac
+
 top=$(cd "$(dirname "$0")/.." && pwd)
 build=${BUILD:-$top/build}
 case $build in
 /*) ;;
 *) build=$(pwd)/$build ;;
+esac
+# make would take such a path for two
+case $build in
+*[[:space:]]*)
+	die "the build folder's path has a space: '$build'
+  name another one: make BUILD=/path" ;;
 esac
 cache=${CACHE:-$top/.cache}
 case $cache in
@@ -20,7 +51,6 @@ esac
 export BUILD="$build" CACHE="$cache"
 base=$top/base/2.47.3
 tree=$build/git
-prog=$(basename "$0")
 
 # The system's git is used for the work on build/git: it must see neither the
 # repository that this script was started from nor any personal settings, or
@@ -30,15 +60,6 @@ unset $(git rev-parse --local-env-vars 2>/dev/null) 2>/dev/null || :
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 export GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1
 export LC_ALL=C TZ=UTC
-
-say () {
-	printf '%s: %s\n' "$prog" "$*" >&2
-}
-
-die () {
-	printf '%s: error: %s\n' "$prog" "$*" >&2
-	exit 1
-}
 
 # pin_get <name>: the value that base/*/pin gives to <name>.
 pin_get () {
@@ -65,7 +86,7 @@ tgit () {
 # path is a file of ours that is laid over the base at the same place.
 is_project_path () {
 	case $1 in
-	.*|build*/*|base/*|scripts/*) return 0 ;;
+	.*|build|build*/*|base/*|scripts/*) return 0 ;;
 	contrib/parallel-checkout/*|contrib/bulk-refs/*|contrib/clone/*)
 		return 0 ;;
 	Makefile|*.md) case $1 in */*) return 1 ;; esac; return 0 ;;
@@ -74,26 +95,38 @@ is_project_path () {
 	return 1
 }
 
-# The files of ours, one path a line, sorted. Leavings of editors and of patch
-# are passed over, as .gitignore does.
+# Where files of ours can lie beside the top itself: folders of the base, and
+# those that the series names. Everything else here is somebody's own, a prefix
+# to install in for example. Prints "|name|name|...|".
+own_places () {
+	{
+		series_steps | tr ' ' '\n' | sed -n 's,/.*,,p'
+		test ! -d "$tree/.git" ||
+		tgit ls-tree -d --name-only "$ref_base" 2>/dev/null || :
+	} | sort -u | awk 'BEGIN { ORS = "|"; print "" } { print }'
+}
+
+# The files of ours, one path a line, sorted. What .gitignore names is left out:
+# leavings of editors and of patch, and what is compiled here. An empty
+# repository on the side tells, since there may be none here (a tarball).
 our_files () {
-	(
-		cd "$top" &&
-		find . \( -path './.?*' -o -path './build*' -o \
-			-path "./${build#"$top"/}" -o -path ./base -o \
-			-path ./scripts -o \
-			-path ./contrib/parallel-checkout -o \
-			-path ./contrib/bulk-refs -o -path ./contrib/clone -o \
-			-name __pycache__ \) -prune -o \
-			\( -type f -o -type l \) \
-			! -name '*~' ! -name '*.sw?' ! -name '*.o' \
-			! -name '*.rej' ! -name '*.orig' ! -name '.#*' -print
-	) |
-	sed 's,^\./,,' | sort |
+	places=$(own_places)
+	empty=$(mktemp -d)
+	git init -q --bare --template= "$empty"
+	git -C "$top" --git-dir="$empty" --work-tree="$top" \
+		-c core.excludesFile=/dev/null -c core.quotePath=false \
+		ls-files --others --exclude-standard >"$empty/list"
+	sort "$empty/list" |
 	while IFS= read -r f
 	do
+		case $f in
+		*/*)
+			case $places in *"|${f%%/*}|"*) ;; *) continue ;; esac ;;
+		esac
+		test -d "$top/$f" && test ! -L "$top/$f" && continue
 		is_project_path "$f" || printf '%s\n' "$f"
 	done
+	rm -rf "$empty"
 }
 
 # The lines of the series file that are steps.
