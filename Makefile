@@ -4,27 +4,41 @@
 # hands over to the base's own Makefile there. Each target is a line or two
 # here and a script in scripts/.
 #
-# Variables:
+# Variables (of those that are 1 here, 0 and no are the same as nothing):
 #   CFLAGS='-O2 -g'       for our build and for the baseline alike
 #   JOBS=N                jobs at a time (default: the number of cores)
 #   GIT_TARBALL=/path     the base, if it is not to be downloaded
 #   BASE_ANY=1            take a later 2.47.z if the mirror has nothing else
 #   BUILD=/path           build there instead of in build/
+#   CACHE=/path           keep downloads and inputs there instead of in .cache/
 #   NO_LIBDEFLATE=1       build without libdeflate
 #   FORCE=1               set aside what is not exported in build/git
+#   TMPDIR=/path          where tests and the demo write (default: a tmpfs)
 #   REPO= WORKERS= ROUNDS=    for make demo
 #   T='t1*' UPSTREAM_MODES='2 default'    for make test-upstream
-#   BENCH_ARGS=...        for make bench
+#   COMPILE=1             for make series: compile each commit
+#   BENCH_ARGS=...        for make bench, bench-network, bench-clone, bench-refs
+#   T='p208*' PERF_REPEAT=N PERF_REPO=/path    for make perf
 # Anything else on the command line (SANITIZE=address, DEVELOPER=1, ...) goes
 # through to the base's Makefile.
 
-JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-BUILD ?= build
+# One word, or make takes it for several paths.
+one_path = $(if $(filter-out 1,$(words $2)),$(error $1='$2': one path without spaces is wanted))
+
+override JOBS := $(or $(JOBS),$(shell nproc 2>/dev/null || echo 2))
+override BUILD := $(or $(BUILD),build)
+$(call one_path,BUILD,$(BUILD))
+$(call one_path,the current folder,$(CURDIR))
 override BUILD := $(abspath $(BUILD))
 UPSTREAM_MODES ?= 2 default
 
+ifneq ($(filter install,$(MAKECMDGOALS)),)
+$(if $(strip $(prefix)),,$(error say where: make install prefix=DIR))
+$(call one_path,prefix,$(prefix))
+endif
+
 export BUILD CACHE GIT_TARBALL BASE_ANY FORCE NO_LIBDEFLATE JOBS CFLAGS
-export REPO WORKERS ROUNDS UPSTREAM_MODES
+export REPO WORKERS ROUNDS UPSTREAM_MODES COMPILE PERF_REPO PERF_REPEAT
 
 # make in a source tree, with all cores unless this make was told how many
 submake = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS)) --no-print-directory
@@ -46,7 +60,6 @@ baseline:
 	@+$(submake) -C $(BUILD)/baseline
 
 install: all
-	@test -n "$(prefix)" || { echo "say where: make install prefix=DIR" >&2; exit 2; }
 	@+$(submake) -C $(BUILD)/git install prefix='$(abspath $(prefix))'
 
 .PHONY: demo bench bench-network bench-clone bench-refs perf
@@ -70,10 +83,10 @@ bench-refs: all baseline
 	@scripts/deps --check build bench
 	@contrib/bulk-refs/bench --baseline $(BUILD)/baseline --ours $(BUILD)/git $(BENCH_ARGS)
 
-# upstream's t/perf framework on our p208* scripts; see scripts/perf
+# upstream's t/perf framework on our scripts; see scripts/perf
 perf: all baseline
 	@scripts/deps --check build bench
-	@scripts/perf
+	@scripts/perf '$(T)'
 
 .PHONY: test test-upstream check-style
 test: all
