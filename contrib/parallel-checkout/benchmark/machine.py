@@ -3,6 +3,7 @@
 
 import os
 import platform
+import re
 import subprocess
 
 
@@ -54,6 +55,13 @@ def cores():
     return len(os.sched_getaffinity(0))
 
 
+def kernel():
+    """Without what a distribution or a host appends to the version."""
+    found = re.match(r"\d+\.\d+", platform.release())
+    return "%s %s" % (platform.system(),
+                      found.group() if found else platform.release())
+
+
 def describe(workdir):
     """Everything that a reader needs beside the numbers."""
     memory = _field("/proc/meminfo", "MemTotal")
@@ -63,7 +71,7 @@ def describe(workdir):
         "cores": cores(),
         "memory_mb": int(memory.split()[0]) // 1024 if memory else 0,
         "virtual": "hypervisor" in _field("/proc/cpuinfo", "flags").split(),
-        "kernel": "%s %s" % (platform.system(), platform.release()),
+        "kernel": kernel(),
         "distribution": _field("/etc/os-release", "PRETTY_NAME"),
         "workdir_filesystem": kind,
         "workdir_mount_options": options,
