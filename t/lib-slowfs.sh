@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Mounts slowfs, the file system in contrib/slowfs: slow,
-# countable, breakable, and ignoring case where asked to. Its options, commands
-# and counters are described in contrib/parallel-checkout/README-network.md.
+# countable, breakable, and ignoring case where asked to. "slowfs --help" lists
+# its options and the commands of its control file.
 #
 # Sourced by a test script after test-lib.sh. Tests that use it bear the
 # prerequisite SLOWFS, which is met where libfuse and its headers are installed

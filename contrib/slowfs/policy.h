@@ -6,7 +6,7 @@
  * What befalls a request of the file system: it is counted, it waits, and it
  * may be made to fail. This file knows nothing of FUSE and nothing of files;
  * the texts it reads and prints are those of the command line and of the
- * control file, both described in README-network.md.
+ * control file; "slowfs --help" describes both.
  *
  * Every function may be called by many threads at a time.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A slow, countable, breakable view of a directory, for tests and benchmarks:
- * a pass-through FUSE file system. README-network.md says how to use it; what
+ * a pass-through FUSE file system. "slowfs --help" says how to use it; what
  * befalls a request is in policy.c, and the mode that ignores case in names.c.
  * This file translates requests of the kernel into system calls.
  *
