@@ -61,7 +61,7 @@ struct queued_entry {
 	/* Ineligible, or not as believed: for the classic code. */
 	unsigned put_off : 1;
 	unsigned was_sent : 1;	/* to a worker */
-	unsigned collides : 1;	/* see find_collisions() */
+	unsigned collides : 1;	/* maybe; see find_collisions() */
 	unsigned remove : 1;
 	unsigned char status;
 };
@@ -84,7 +84,17 @@ struct parallel_checkout {
 	size_t nr, alloc, in_flight;
 	struct checkout_queue queue;
 	size_t taken, since_look;
+
+	/*
+	 * With core.ignoreCase: the names of the entries that have been
+	 * offered, what was found for the last one, and how many of those that
+	 * were taken may collide with an earlier one.
+	 */
+	struct collision_set names;
 	struct spelling_set spelling;
+	const struct cache_entry *offered;
+	unsigned offered_collides : 1;
+	size_t collisions;
 	int cores;
 
 	/* Stat data that somebody else saw; owned. */
@@ -171,6 +181,7 @@ static void init_parallel_checkout(struct parallel_checkout *pc,
 	mem_pool_init(&pc->seen, 0);
 	strbuf_init(&pc->path, 0);
 	queue_init(&pc->queue);
+	collision_init(&pc->names);
 	spelling_init(&pc->spelling);
 
 	trace2_region_enter("pcheckout", "main", the_repository);
@@ -486,6 +497,10 @@ static struct queued_entry *append_entry(struct parallel_checkout *pc,
 		BUG("too many entries for parallel checkout");
 	ALLOC_GROW(pc->entries, pc->nr + 1, pc->alloc);
 	pc->entries[pc->nr] = *entry;
+	if (entry->ce && entry->ce == pc->offered && pc->offered_collides) {
+		pc->entries[pc->nr].collides = 1;
+		pc->collisions++;
+	}
 	return &pc->entries[pc->nr++];
 }
 
@@ -622,12 +637,6 @@ static int take(struct parallel_checkout *pc, struct queued_entry *entry)
 		pc->disabled = 1;
 		return -1;
 	}
-
-	/* The first spelling of a directory is to become its name. */
-	if (ignore_case && spelling_differs(&pc->spelling, entry->ce->name)) {
-		put_off(pc, entry->ce, entry->nr_checkouts);
-		return 0;
-	}
 	enqueue(pc, entry);
 	pc->taken++;
 	keep_workers_busy(pc);
@@ -690,6 +699,36 @@ static int proves_content(const struct index_state *istate,
 		has_stat_data(old) && !is_racy_timestamp(istate, old);
 }
 
+/*
+ * With core.ignoreCase, an entry whose path may be that of an earlier one must
+ * not be looked at before that is written, and the first spelling of a
+ * directory is to become its name. Returns 1 if the entry has been put off.
+ */
+static int put_off_if_it_collides(struct parallel_checkout *pc,
+				  struct cache_entry *ce,
+				  const struct checkout *state,
+				  int *nr_checkouts)
+{
+	int other_dir;
+
+	if (!ignore_case || pc->num_workers < 2)
+		return 0;
+
+	pc->offered = ce;
+	pc->offered_collides = collision_found(&pc->names, ce->name, 0);
+	collision_add(&pc->names, ce->name);
+	other_dir = spelling_differs(&pc->spelling, ce->name);
+
+	/* Entries that nobody has taken have been written. */
+	if (!pc->nr)
+		return 0;
+	if (!other_dir && !(pc->offered_collides &&
+			    (has_stat_data(ce) || !state->force)))
+		return 0;
+	put_off(pc, ce, nr_checkouts);
+	return 1;
+}
+
 int parallel_checkout_offer(struct cache_entry *ce,
 			    const struct checkout *state, int *nr_checkouts)
 {
@@ -708,6 +747,9 @@ int parallel_checkout_offer(struct cache_entry *ce,
 		drain(pc);
 		return -1;
 	}
+
+	if (put_off_if_it_collides(pc, ce, state, nr_checkouts))
+		return 0;
 
 	if (!has_eligible_type(ce) || (ce->ce_flags & CE_WT_REMOVE))
 		return leave_or_put_off(pc, ce, nr_checkouts);
@@ -904,6 +946,7 @@ static void write_queued_here(struct parallel_checkout *pc)
 			pc->declined++;
 			write_classic(pc, id);
 		} else {
+			pc->entries[id].status = CHECKOUT_WRITTEN;
 			advance_progress(pc);
 		}
 	}
@@ -945,13 +988,16 @@ static int is_ours(const struct parallel_checkout *pc,
 
 	if (lstat_entry(pc, ce, path, &st))
 		return 0;
-	if (has_stat_data(ce))
+	if (pc->state->refresh_cache)
 		return !match_stat_data(&ce->ce_stat_data, &st);
 	fill_stat_data(&sd, &st);
 	return sd.sd_ino && is_inode_known(pc, sd.sd_ino);
 }
 
-/* Remove directories that may have become empty. */
+/*
+ * Remove directories that have become empty. They are not in the way of the
+ * classic code if it may replace them; but a clone would report them.
+ */
 static void remove_dirs_here(const struct parallel_checkout *pc,
 			     struct prune_list *list)
 {
@@ -963,6 +1009,7 @@ static void remove_dirs_here(const struct parallel_checkout *pc,
 
 		strset_for_each_entry(&level, &iter, dir)
 			if (strlen(dir->key) > pc->state->base_dir_len &&
+			    (pc->state->clone || !pc->state->force) &&
 			    !is_original_cwd(dir->key) && !rmdir(dir->key))
 				prune_add_parent(list, dir->key);
 		strset_clear(&level);
@@ -977,12 +1024,14 @@ static void undo_collisions(struct parallel_checkout *pc)
 
 	for (size_t i = 0; i < pc->nr; i++) {
 		struct queued_entry *entry = &pc->entries[i];
+		struct cache_entry *ce = entry->ce;
 		char *path;
 		int ours;
 
-		if (!entry->collides || entry->put_off)
+		if (!entry->collides || entry->put_off ||
+		    entry->status != CHECKOUT_WRITTEN)
 			continue;
-		ours = is_ours(pc, entry->ce, &path);
+		ours = is_ours(pc, ce, &path);
 		if (ours && !unlink(path))
 			prune_add_parent(&list, path);
 		free(path);
@@ -993,27 +1042,68 @@ static void undo_collisions(struct parallel_checkout *pc)
 		entry->put_off = 1;
 		if (entry->nr_checkouts)
 			(*entry->nr_checkouts)--;
+
+		/* What comes next may get the same inode. */
+		if (pc->state->refresh_cache) {
+			memset(&ce->ce_stat_data, 0, sizeof(ce->ce_stat_data));
+			ce->ce_flags &= ~CE_UPTODATE;
+		}
 	}
 	remove_dirs_here(pc, &list);
 }
 
 /*
+ * Does the file system ignore case, whatever core.ignoreCase says? Look at a
+ * file that was in somebody's way by another name.
+ */
+static int ignores_case(const struct parallel_checkout *pc)
+{
+	if (ignore_case)
+		return 1;
+	for (size_t i = 0; i < pc->nr; i++) {
+		const struct queued_entry *entry = &pc->entries[i];
+		struct stat st, other;
+		char *path, *letter;
+		int ret = -1;
+
+		if (entry->status != CHECKOUT_CONFLICT)
+			continue;
+		if (!lstat_entry(pc, entry->ce, &path, &st)) {
+			letter = strrchr(path, '/');
+			letter = letter ? letter + 1 : path;
+			while (*letter && !isalpha(*letter))
+				letter++;
+			*letter ^= *letter ? 'a' ^ 'A' : 0;
+			if (*letter)
+				ret = !lstat(path, &other) &&
+					other.st_ino == st.st_ino &&
+					other.st_dev == st.st_dev;
+		}
+		free(path);
+		if (ret >= 0)
+			return ret;
+	}
+	return 0;
+}
+
+/*
  * Where two entries collide, the sequential code writes the second one over the
  * first, while the worker that comes second, whichever entry it has, leaves
- * alone what is there. Do all entries once more, in their order, that may have
- * collided with one that is put off.
+ * alone what is there, or replaces the old file of both. Do all entries once
+ * more, in their order, that may have collided with one that is put off, or
+ * with an earlier one.
  */
 static void find_collisions(struct parallel_checkout *pc)
 {
 	struct collision_set set;
 	int added, found = 0;
 
-	if (!pc->conflicts)
+	if (!pc->collisions && !(pc->conflicts && ignores_case(pc)))
 		return;
 
 	collision_init(&set);
 	for (size_t i = 0; i < pc->nr; i++)
-		if (pc->entries[i].put_off)
+		if (pc->entries[i].put_off || pc->entries[i].collides)
 			collision_add(&set, pc->entries[i].ce->name);
 	do {
 		added = 0;
@@ -1025,7 +1115,7 @@ static void find_collisions(struct parallel_checkout *pc)
 				continue;
 			collision_add(&set, entry->ce->name);
 			entry->collides = 1;
-			found = added = 1;
+			added = 1;
 		}
 	} while (added);
 	for (size_t i = 0; i < pc->nr; i++) {
@@ -1034,6 +1124,7 @@ static void find_collisions(struct parallel_checkout *pc)
 		if (entry->put_off &&
 		    collision_found(&set, entry->ce->name, 1))
 			entry->collides = 1;
+		found |= entry->collides;
 	}
 	collision_release(&set);
 
@@ -1212,6 +1303,7 @@ int parallel_checkout_finish(void)
 		BUG("cannot finish parallel checkout: not initialized yet, or already running");
 
 	pc->status = PC_RUNNING;
+	pc->offered = NULL;
 	write_queued(pc);
 	do_put_off(pc);
 	trace_stats(pc);
@@ -1224,6 +1316,7 @@ int parallel_checkout_finish(void)
 	strbuf_release(&pc->path);
 	free(pc->root);
 	queue_release(&pc->queue);
+	collision_release(&pc->names);
 	spelling_release(&pc->spelling);
 	free(pc->entries);
 	free(pc->inodes);

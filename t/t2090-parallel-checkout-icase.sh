@@ -49,11 +49,25 @@ list () {
 	)
 }
 
-# usage: clone_and_look <name> <workers>: leaves <name>.list and <name>.err
+GIT_PROGRESS_DELAY=1000
+export GIT_PROGRESS_DELAY
+
+# usage: clone_and_look <name> <workers> [<option>...]
+#
+# Leaves <name>.list, <name>.err and <name>.index.
 clone_and_look () {
+	local name="$1" workers="$2" &&
+	shift 2 &&
+	clone_with "$name" -c checkout.workers="$workers" \
+		-c checkout.thresholdForParallelism=0 "$@"
+}
+
+clone_with () {
+	local name="$1" &&
 	rm -rf "icase/$1" &&
-	GIT_PROGRESS_DELAY=1000 git -c checkout.workers="$2" -c checkout.thresholdForParallelism=0 \
-		clone repo "icase/$1" 2>"$1.raw" &&
+	shift &&
+	git "$@" clone repo "icase/$name" 2>"$name.raw" &&
+	set -- "$name" &&
 	sed -e "s/'$1'/clone/" -e "s/icase.$1/clone/" "$1.raw" >"$1.err" &&
 	list "icase/$1" >"$1.list" &&
 	git -C "icase/$1" ls-files -s >"$1.index"
@@ -65,6 +79,17 @@ test_expect_success 'setup' '
 	test_commit -C repo first
 '
 
+# usage: commit_entries <file>: a commit of the entries in the file, on HEAD
+commit_entries () {
+	git -C repo read-tree HEAD &&
+	while read -r mode path
+	do
+		(cd repo && entries "$mode" "$path") || return 1
+	done <"$1" >index-info &&
+	git -C repo update-index --index-info <index-info &&
+	git -C repo commit -q -m "colliding entries"
+}
+
 # usage: test_same_as_sequential <title> <<entries
 #
 # Compares what the entries become with one worker and with several. The order
@@ -73,14 +98,8 @@ test_expect_success 'setup' '
 test_same_as_sequential () {
 	cat >"entries for $1" &&
 	test_expect_success "$1" '
-		git -C repo read-tree HEAD &&
-		while read -r mode path
-		do
-			(cd repo && entries "$mode" "$path") || return 1
-		done <"entries for '"$1"'" >index-info &&
-		git -C repo update-index --index-info <index-info &&
-		git -C repo commit -q -m "colliding entries" &&
-
+		test_when_finished "git -C repo reset -q --hard first" &&
+		commit_entries "entries for '"$1"'" &&
 		slowfs_control icase "fault none" &&
 		clone_and_look one 1 &&
 		sed -e "s/^[0-9]* //" -e "s,/.*,," "entries for '"$1"'" |
@@ -97,7 +116,16 @@ test_same_as_sequential () {
 				test_cmp one.list many.list || return 1
 			done
 		done <late &&
-		git -C repo reset -q --hard HEAD^
+		slowfs_control icase "fault none" &&
+
+		# where stat data does not tell one file from another
+		for workers in 2 8
+		do
+			clone_and_look many $workers -c core.checkStat=minimal \
+				-c core.trustctime=false &&
+			test_cmp one.err many.err &&
+			test_cmp one.list many.list || return 1
+		done
 	'
 }
 
@@ -168,6 +196,123 @@ EOF
 test_same_as_sequential 'more than the main process writes by itself' <<EOF
 $(printf "100644 D/file%s\n" $(test_seq 120))
 $(printf "100644 d/File%s\n" $(test_seq 120))
+EOF
+
+# usage: in_worktree <name> <workers> <git command>...
+#
+# Runs it in the working tree icase/<name>. Leaves <name>.code, <name>.err and
+# <name>.list.
+in_worktree () {
+	local name="$1" workers="$2" &&
+	shift 2 &&
+	{
+		git -C "icase/$name" -c checkout.workers="$workers" \
+			-c checkout.thresholdForParallelism=0 "$@" 2>"$name.err"
+		echo $? >"$name.code"
+	} &&
+	list "icase/$name" >"$name.list"
+}
+
+# usage: test_same_in_worktree <title> <prepare> <git command>... <<entries
+#
+# The same, with a command in a working tree that <prepare> has changed.
+test_same_in_worktree () {
+	local title="$1" prepare="$2" &&
+	shift 2 &&
+	args="$*" &&
+	cat >"entries for $title" &&
+	test_expect_success "$title" '
+		test_when_finished "git -C repo reset -q --hard first" &&
+		slowfs_control icase "fault none" &&
+		commit_entries "entries for '"$title"'" &&
+		for workers in 1 2 8 2 8
+		do
+			name=many &&
+			if test $workers = 1
+			then
+				name=one
+			fi &&
+			clone_with $name -c checkout.workers=1 &&
+			( cd icase/$name && '"$prepare"' ) &&
+			in_worktree $name $workers '"$args"' &&
+			test_cmp one.code $name.code &&
+			test_cmp one.err $name.err &&
+			test_cmp one.list $name.list || return 1
+		done
+	'
+}
+
+test_same_in_worktree 'checkout of paths, one of which is up to date' : \
+	checkout -- . <<\EOF
+100644 FILE
+100644 File
+100644 file
+100644 other
+EOF
+
+test_same_in_worktree 'checkout of paths after a change' \
+	'echo user >file' checkout -- . <<\EOF
+100644 FILE
+100644 file
+EOF
+
+test_same_in_worktree 'checkout-index -f' 'rm -f FILE first.t' checkout-index -a -f <<\EOF
+100644 FILE
+100644 file
+100644 D/FILE
+100644 d/file
+EOF
+
+test_same_in_worktree 'checkout-index -f -u' 'rm -f FILE first.t' \
+	checkout-index -a -f -u <<\EOF
+100644 FILE
+100644 file
+100644 D/FILE
+100644 d/file
+EOF
+
+test_same_in_worktree 'checkout-index without -f' 'rm -rf *' \
+	checkout-index -a <<\EOF
+100644 FILE
+100644 file
+100644 D/FILE
+100644 d/file
+EOF
+
+test_same_in_worktree 'checkout-index --prefix' : \
+	checkout-index -a --prefix=out/ <<\EOF
+100644 FILE
+100644 file
+100644 D/FILE
+100644 d/file
+EOF
+
+test_same_in_worktree 'checkout-index of paths' 'rm -rf *' \
+	checkout-index -f D/a d/FILE D/file <<\EOF
+100644 D/a
+100644 D/file
+100644 d/FILE
+EOF
+
+test_same_in_worktree 'entries that workers do not write, among many' \
+	'rm -rf * && mkdir -p .git/info &&
+	echo "FILE filter=cat" >.git/info/attributes &&
+	git config filter.cat.smudge cat' \
+	-c advice.all=false -c core.ignoreCase=true read-tree -u --reset HEAD <<EOF
+$(printf "100644 0%s\n" $(test_seq 100 250))
+100644 FILE
+120000 file
+EOF
+
+test_same_in_worktree 'a switch onto files that are there' \
+	'git rm -q --cached -r . && rm -rf D e && mkdir -p E' \
+	checkout -q -f HEAD <<\EOF
+100644 D/FILE
+100644 D/file
+100644 E/x
+100644 FILE
+100644 e/y
+100644 file
 EOF
 
 test_done
