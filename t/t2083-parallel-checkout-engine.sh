@@ -1197,7 +1197,7 @@ test_expect_success 'values that are no number' '
 	test_grep "bad numeric config value .many. for .checkout.workers." err &&
 	test_expect_code 128 git -C config -c checkout.workers=2 \
 		-c checkout.thresholdForParallelism=1.5 checkout -f one 2>err &&
-	test_grep "bad numeric config value .1.5. for .checkout.thresholdforparallelism." err &&
+	test_grep "bad numeric config value .1.5. for .checkout.thresholdForParallelism." err &&
 	test_expect_code 128 env GIT_TEST_CHECKOUT_WORKERS=x \
 		git -C config checkout -f one 2>err &&
 	test_grep "invalid value for .GIT_TEST_CHECKOUT_WORKERS.: .x." err &&
