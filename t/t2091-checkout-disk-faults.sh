@@ -35,12 +35,19 @@ test_expect_success 'setup' '
 		git commit -q -m files &&
 		git ls-files >../all
 	) &&
+	cp -R repo modified &&
+	rm -rf modified/.git &&
+	for path in $(cat all)
+	do
+		echo "and more" >>modified/$path || return 1
+	done &&
 	slow=$(pwd)/slow
 '
 
 # usage: checkout_on_slow <workers> <fault>... -- <git command>...
 #
 # Leaves the exit code in "code", messages in "err", and the files in "found".
+# Before, the files in "existing" are there, if that is a directory.
 checkout_on_slow () {
 	local workers="$1" faults= &&
 	shift &&
@@ -53,6 +60,10 @@ checkout_on_slow () {
 	slowfs_control slow "fault none" &&
 	rm -rf slow/worktree repo/.git/index &&
 	mkdir slow/worktree &&
+	if test -d existing
+	then
+		cp -R existing/. slow/worktree
+	fi &&
 	git -C repo read-tree HEAD &&
 	for fault in $faults
 	do
@@ -72,6 +83,17 @@ checkout_on_slow () {
 	test_path_is_missing repo/.git/index.lock
 }
 
+# usage: only_missing <path> <text>
+#
+# Everything but this path has been written; one line says so, and why.
+only_missing () {
+	grep -v "^$1\$" all | sort >expect &&
+	test_cmp expect found &&
+	grep "$1" err >lines &&
+	test_line_count = 1 lines &&
+	grep "^error: .* $1: $2\$" lines
+}
+
 # usage: test_fault <operations> <errno> <text> <path>
 #
 # The path cannot be written because of an error in these operations.
@@ -80,29 +102,32 @@ test_fault () {
 	for workers in 1 2 8
 	do
 		test_expect_success "$op of $path: $errno, workers=$workers" '
-			grep -v "^$path\$" all | sort >expect &&
-
 			checkout_on_slow $workers \
 				"$op:$errno:%1:worktree/$path" -- \
 				checkout-index -a -u -f &&
 			echo 1 >expect.code &&
 			test_cmp expect.code code &&
-			test_cmp expect found &&
-			grep "$path" err >lines &&
-			test_line_count = 1 lines &&
-			grep "^error: .* $path: $text\$" lines &&
+			only_missing "$path" "$text" &&
 
 			checkout_on_slow $workers \
 				"$op:$errno:%1:worktree/$path" -- \
 				checkout -q -f HEAD &&
-			test_cmp expect found &&
-			grep "$path" err >lines &&
-			test_line_count = 1 lines &&
-			grep "^error: .* $path: $text\$" lines &&
+			only_missing "$path" "$text" &&
 			git -C repo --work-tree="$slow/worktree" \
 				status --porcelain >status &&
 			echo " D $path" >expect.status &&
 			test_cmp expect.status status
+		'
+
+		test_expect_success "$op of $path, which exists: $errno, workers=$workers" '
+			test_when_finished "rm -rf existing" &&
+			cp -R modified existing &&
+			checkout_on_slow $workers \
+				"$op:$errno:%1:worktree/$path" -- \
+				checkout-index -a -u -f &&
+			echo 1 >expect.code &&
+			test_cmp expect.code code &&
+			only_missing "$path" "$text"
 		'
 	done
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef BENEATH_H
+#define BENEATH_H
+
+/*
+ * System calls on whole paths in a working tree that do not go through a
+ * symbolic link, whatever anybody does to the leading directories meanwhile.
+ *
+ * Checking the leading directories first and then using the path is not
+ * enough: what was a directory can be a link by then, and the cache in
+ * symlinks.c remembers for long what was one.
+ *
+ * The first base_len bytes of a path, up to their last slash, are trusted, and
+ * may go through symbolic links; cf. base_dir in struct checkout. The functions
+ * return what the system call of that name does and set errno likewise. With
+ * ENOTDIR or ELOOP a leading directory is there and is none.
+ */
+
+int beneath_create(const char *path, int base_len, mode_t mode);
+int beneath_mkdir(const char *path, int base_len);
+int beneath_symlink(const char *target, const char *path, int base_len);
+int beneath_unlink(const char *path, int base_len);
+int beneath_rmdir(const char *path, int base_len);
+
+/*
+ * The same, with a warning, of the words that the functions without "beneath"
+ * have, unless what is to be removed is not there.
+ */
+int beneath_unlink_or_warn(const char *path, int base_len);
+int beneath_rmdir_or_warn(const char *path, int base_len);
+
+#endif /* BENEATH_H */
