@@ -174,10 +174,13 @@ int inflate_loose_whole(const void *in, size_t in_len, size_t hdr_len,
 			    *content, hdr_len + size, NULL, &in_used);
 	if (!ret && in_used != in_len)
 		ret = -1;
-	if (!ret) {
+	if (!ret)
 		memmove(*content, *content + hdr_len, size);
-		(*content)[size] = '\0';
-	}
+	/*
+	 * In any case: zlib may be content with a stream that is shorter than
+	 * its header says, and write less than this.
+	 */
+	(*content)[size] = '\0';
 	obj_read_lock();
 
 	put_back_tools(t);

@@ -48,8 +48,8 @@ void *inflate_loose_small(const void *in, size_t in_len,
  * any size, which may be replaced by a larger one and stays the caller's.
  *
  * Return 0 on success. Return -1 if the caller has to do it, which includes
- * that the stream does not end with the file; the first "size" + 1 bytes of
- * "*content" are then undefined, but can be written to.
+ * that the stream does not end with the file; the first "size" bytes of
+ * "*content" are then undefined, but can be written to, and a NUL follows them.
  */
 int inflate_loose_whole(const void *in, size_t in_len, size_t hdr_len,
 			unsigned char **content, size_t size);

@@ -65,7 +65,8 @@ test_expect_success 'packed-refs is not written for every ref' '
 	EOF
 	git -C repo remote rename one two &&
 	sort -u repo/sizes >actual &&
-	printf "%s\n" 0 8 >expect &&
+	# all of them, then b2, which is loose, too, then none
+	printf "%s\n" 0 1 8 >expect &&
 	test_cmp expect actual
 '
 
@@ -75,6 +76,27 @@ test_expect_success 'a loose ref with a newer value is not overwritten' '
 	git -C repo rev-parse HEAD >expect &&
 	git -C repo remote rename one two &&
 	git -C repo rev-parse refs/remotes/two/dir/b2 >actual &&
+	test_cmp expect actual
+'
+
+# That is what "git pack-refs" does after it has unlocked packed-refs.
+test_expect_success 'a packed ref whose loose ref is pruned is not lost' '
+	test_when_finished "rm -rf repo" &&
+	new_repo repo &&
+	git -C repo for-each-ref --format="%(objectname) %(refname)" \
+		refs/remotes/one/dir/ | sed "s,/one/,/two/," >expect &&
+	mkdir -p repo/.git/refs/remotes/one/dir &&
+	git -C repo rev-parse refs/remotes/one/dir/b3 >loose &&
+	mv loose repo/.git/refs/remotes/one/dir/b3 &&
+	test_hook -C repo reference-transaction <<-\EOF &&
+	if test "$1" = committed && mkdir "$GIT_DIR/pruned" 2>/dev/null
+	then
+		rm "$GIT_DIR/refs/remotes/one/dir/b3"
+	fi
+	EOF
+	git -C repo remote rename one two &&
+	git -C repo for-each-ref --format="%(objectname) %(refname)" \
+		refs/remotes/two/dir/ >actual &&
 	test_cmp expect actual
 '
 
