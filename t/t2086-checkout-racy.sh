@@ -198,6 +198,7 @@ do
 			test_path_is_missing compared &&
 
 			# and the record works
+			second=$(stat -c %y d1/file | cut -d. -f1) &&
 			touch -d "$second.000000000 $zone" .git/index &&
 			git --no-optional-locks status --porcelain &&
 			test_path_is_file compared
