@@ -10,7 +10,7 @@
  */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
-#include "config.h"
+#include "beneath.h"
 #include "convert.h"
 #include "entry.h"
 #include "environment.h"
@@ -20,11 +20,15 @@
 #include "object-file.h"
 #include "parallel-checkout.h"
 #include "parallel-checkout/collision.h"
+#include "parallel-checkout/limits.h"
 #include "parallel-checkout/pool.h"
 #include "parallel-checkout/prune.h"
 #include "parallel-checkout/queue.h"
+#include "parallel-checkout/run-clock.h"
+#include "parallel-checkout/settings.h"
 #include "parallel-checkout/tune.h"
 #include "parallel-checkout/writer.h"
+#include "parse.h"
 #include "progress.h"
 #include "read-cache-ll.h"
 #include "read-cache.h"
@@ -32,7 +36,20 @@
 #include "strvec.h"
 #include "symlinks.h"
 #include "thread-utils.h"
+#include "trace.h"
 #include "trace2.h"
+
+/*
+ * Entries that the main process writes before it looks again whether a directory
+ * is still where it was; somebody may have moved it.
+ */
+#define ENTRIES_WITH_HANDLES 64
+
+/*
+ * A path that is longer is not for us. The classic code says so, as no system
+ * call takes it, while a worker could well reach it by handles.
+ */
+#define MAX_PATH_LEN (PATH_MAX < POOL_MAX_PATH ? PATH_MAX : POOL_MAX_PATH)
 
 /* Entries queued between two looks at the workers. */
 #define ENTRIES_PER_LOOK 32
@@ -42,6 +59,9 @@
  * what was in their way has been removed.
  */
 #define MIN_SECOND_ROUND 100
+
+/* Entries queued between two thoughts about whether to start workers. */
+#define ENTRIES_PER_THOUGHT 32
 
 /* An entry that has been taken, or a directory that is to be removed. */
 struct queued_entry {
@@ -61,7 +81,7 @@ struct queued_entry {
 	/* Ineligible, or not as believed: for the classic code. */
 	unsigned put_off : 1;
 	unsigned was_sent : 1;	/* to a worker */
-	unsigned collides : 1;	/* maybe; see find_collisions() */
+	unsigned collides : 1;	/* see find_collisions() */
 	unsigned remove : 1;
 	unsigned char status;
 };
@@ -73,7 +93,22 @@ struct parallel_checkout {
 	unsigned int old_pos;		/* in old_index */
 	struct progress *progress;
 	unsigned int *progress_cnt;
-	int num_workers, threshold;
+	struct checkout_workers config;
+
+	/*
+	 * If their number is found out: what is known, and what the main
+	 * process has done in alone_ns, before there were any.
+	 */
+	struct tune_auto tune;
+	uint64_t alone_ns, alone_entries, alone_bytes;
+	uint64_t removing_since_ns;
+
+	/*
+	 * What it had done, and for how long it had been running, when it was
+	 * observed; and for how long it ran from then on while it was alone.
+	 */
+	uint64_t observed_ns, observed_entries, observed_running_ns;
+	uint64_t alone_run_ns;
 
 	/*
 	 * All entries that have been taken. The queue has the numbers of those
@@ -88,7 +123,7 @@ struct parallel_checkout {
 	/*
 	 * With core.ignoreCase: the names of the entries that have been
 	 * offered, what was found for the last one, and how many of those that
-	 * were taken may collide with an earlier one.
+	 * were taken collide with an earlier one.
 	 */
 	struct collision_set names;
 	struct spelling_set spelling;
@@ -119,6 +154,13 @@ struct parallel_checkout {
 	/* Neither workers nor the writer can be used. */
 	unsigned disabled : 1;
 
+	/* What is taken is written at once, by the main process. */
+	unsigned alone : 1;
+	unsigned at_once : 1;	/* and that is not to change */
+
+	/* Entries since the writer's handles were forgotten. */
+	unsigned int with_handles;
+
 	unsigned pool_started : 1, writer_opened : 1, root_ready : 1;
 	struct worker_pool pool;
 	struct checkout_writer writer;
@@ -133,6 +175,7 @@ struct parallel_checkout {
 	struct strbuf path;	/* name_prefix and an entry's name */
 
 	uintmax_t removals, conflicts, declined;
+	uintmax_t classic_bytes;	/* written by the classic code */
 	int errs;
 };
 
@@ -143,27 +186,45 @@ enum pc_status parallel_checkout_status(void)
 	return parallel_checkout.status;
 }
 
-static const int DEFAULT_THRESHOLD_FOR_PARALLELISM = 100;
-static const int DEFAULT_NUM_WORKERS = 1;
-
-void get_parallel_checkout_configs(int *num_workers, int *threshold)
+/* For how long this process has been running. */
+static uint64_t time_running(void)
 {
-	const char *env = getenv("GIT_TEST_CHECKOUT_WORKERS");
+	struct run_clock clock;
+	uint64_t ns;
 
-	*num_workers = DEFAULT_NUM_WORKERS;
-	*threshold = DEFAULT_THRESHOLD_FOR_PARALLELISM;
-	if (env && *env) {
-		if (strtol_i(env, 10, num_workers))
-			die(_("invalid value for '%s': '%s'"),
-			    "GIT_TEST_CHECKOUT_WORKERS", env);
-		*threshold = 0;
-	} else {
-		git_config_get_int("checkout.workers", num_workers);
-		git_config_get_int("checkout.thresholdForParallelism",
-				   threshold);
-	}
-	if (*num_workers < 1)
-		*num_workers = online_cpus();
+	run_clock_init(&clock);
+	ns = run_clock_ns(&clock);
+	run_clock_release(&clock);
+	return ns;
+}
+
+/* What is known about the speed so far. */
+static void take_sample(struct parallel_checkout *pc, struct tune_sample *now)
+{
+	memset(now, 0, sizeof(*now));
+	now->now_ns = getnanotime();
+	now->busy_ns = pc->alone_ns;
+	now->entries = pc->alone_entries + pc->pool.stats.entries;
+	now->bytes = pc->alone_bytes + pc->pool.stats.bytes;
+	now->run_ns = pc->alone_run_ns + pc->pool.stats.run_ns;
+	now->queued = pc->queue.queued;
+	now->complete = pc->complete;
+}
+
+static void advance_progress(struct parallel_checkout *pc)
+{
+	if (pc->progress)
+		display_progress(pc->progress, ++*pc->progress_cnt);
+}
+
+static void advance_throughput(struct parallel_checkout *pc)
+{
+	uintmax_t bytes = pc->writer.bytes + pc->pool.stats.bytes +
+		pc->classic_bytes;
+
+	/* A checkout that only removes files has no throughput. */
+	if (pc->progress && bytes)
+		display_throughput(pc->progress, bytes);
 }
 
 static void init_parallel_checkout(struct parallel_checkout *pc,
@@ -176,8 +237,16 @@ static void init_parallel_checkout(struct parallel_checkout *pc,
 	pc->progress = progress;
 	pc->progress_cnt = progress_cnt;
 	pc->want_stat = state->refresh_cache || !state->force;
-	pc->cores = online_cpus();
-	get_parallel_checkout_configs(&pc->num_workers, &pc->threshold);
+	get_checkout_workers(&pc->config);
+	if (!pc->config.nr) {
+		struct tune_sample now;
+
+		take_sample(pc, &now);
+		tune_auto_init(&pc->tune, pc->config.threshold, &now);
+		pc->alone = !tune_auto_is_late(&pc->tune, 0);
+	} else {
+		pc->alone = pc->config.nr == 1;
+	}
 	mem_pool_init(&pc->seen, 0);
 	strbuf_init(&pc->path, 0);
 	queue_init(&pc->queue);
@@ -200,28 +269,26 @@ void parallel_checkout_begin(const struct checkout *state,
 		init_parallel_checkout(pc, state, progress, progress_cnt);
 	else if (pc->status != PC_REMOVED || state != pc->state)
 		BUG("parallel checkout already initialized");
+	else
+		tune_auto_restart(&pc->tune);
 
 	pc->status = PC_ACCEPTING_ENTRIES;
 	pc->old_index = old_index;
 	pc->attrs_from_index = !!(flags & PARALLEL_CHECKOUT_ATTRS_FROM_INDEX);
+	pc->at_once = !!(flags & PARALLEL_CHECKOUT_AT_ONCE);
 
 	/*
 	 * "Only what exists" has to be looked at anyway. And once the file has
 	 * been removed, it is not "what exists" for the classic code, so the
 	 * entry could not be put off.
 	 */
-	pc->disabled = state->not_new;
+	pc->disabled = state->not_new ||
+		git_env_bool("GIT_TEST_CHECKOUT_CLASSIC", 0);
 }
 
 size_t parallel_checkout_taken(void)
 {
 	return parallel_checkout.taken;
-}
-
-static void advance_progress(struct parallel_checkout *pc)
-{
-	if (pc->progress)
-		display_progress(pc->progress, ++*pc->progress_cnt);
 }
 
 /*
@@ -358,6 +425,10 @@ static int write_here(struct parallel_checkout *pc,
 		pc->disabled = 1;
 		return -1;
 	}
+	if (++pc->with_handles > ENTRIES_WITH_HANDLES) {
+		writer_begin_batch(&pc->writer);
+		pc->with_handles = 1;
+	}
 	prepare_item(pc, entry, 0, &item);
 	writer_write(&pc->writer, &item, &result);
 	if (result.status != CHECKOUT_WRITTEN)
@@ -366,17 +437,59 @@ static int write_here(struct parallel_checkout *pc,
 	return 0;
 }
 
+/* The main process is alone, and has been writing or removing for alone_ns. */
+static void think_about_time(struct parallel_checkout *pc)
+{
+	if (tune_auto_is_notable(&pc->tune, pc->alone_ns)) {
+		struct tune_sample now;
+
+		/* At least one more, to see how it does. */
+		pc->observed_ns = pc->alone_ns;
+		pc->observed_entries = pc->alone_entries;
+		pc->observed_running_ns = time_running();
+		take_sample(pc, &now);
+		tune_auto_observe(&pc->tune, &now);
+	} else if (!pc->at_once &&
+		   tune_auto_is_late(&pc->tune, pc->alone_ns)) {
+		pc->alone = 0;
+		pc->alone_run_ns = time_running() - pc->observed_running_ns;
+	}
+}
+
+/*
+ * Write an entry as the sequential code would, now. If that has taken a while,
+ * and nobody said that it should be so, workers are to do the rest.
+ */
+static int write_alone(struct parallel_checkout *pc,
+		       const struct queued_entry *entry)
+{
+	uint64_t start_ns = getnanotime();
+
+	if (write_here(pc, entry))
+		return -1;
+	pc->alone_entries++;
+	pc->alone_bytes = pc->writer.bytes;
+	advance_throughput(pc);
+	if (!pc->config.nr) {
+		pc->alone_ns += getnanotime() - start_ns;
+		think_about_time(pc);
+	}
+	return 0;
+}
+
 /* Give the next entries of the queue to a worker. */
 static void send_batch(struct parallel_checkout *pc, int worker)
 {
 	const struct tune_batch now = {
-		.workers = pc->pool.running,
+		.workers = pool_in_use(&pc->pool),
 		.cores = pc->cores,
 		.queued = pc->queue.queued,
 		.complete = pc->complete,
-		.entries = pc->pool.stats.entries,
-		.busy_ns = pc->pool.stats.busy_ns,
-		.cpu_ns = pc->pool.stats.cpu_ns,
+		.entries = pc->pool.stats.entries + pc->alone_entries -
+			pc->observed_entries,
+		.busy_ns = pc->pool.stats.busy_ns + pc->alone_ns -
+			pc->observed_ns,
+		.run_ns = pc->pool.stats.run_ns + pc->alone_run_ns,
 	};
 	int by_directory = tune_is_waiting(&now);
 	size_t size = tune_batch_size(&now), n = 0;
@@ -430,6 +543,57 @@ static void take_result(struct parallel_checkout *pc,
 	advance_progress(pc);
 }
 
+static void trace_workers(const struct parallel_checkout *pc, const char *why)
+{
+	struct strbuf msg = STRBUF_INIT;
+
+	if (trace2_is_enabled()) {
+		strbuf_addf(&msg, "%d: %s", pool_in_use(&pc->pool), why);
+		trace2_data_string("pcheckout", the_repository,
+				   "workers/used", msg.buf);
+	}
+	strbuf_release(&msg);
+}
+
+/* Start `nr` more workers. */
+static void start_workers(struct parallel_checkout *pc, int nr)
+{
+	struct strvec args = STRVEC_INIT;
+	int started;
+
+	strvec_push(&args, "checkout--worker");
+	if (*pc->root)
+		strvec_pushf(&args, "--root=%s", pc->root);
+	if (pc->want_stat)
+		strvec_push(&args, "--stat");
+
+	started = pool_start(&pc->pool, nr, &args);
+	pc->workers_started += started;
+	if (started < nr) {
+		warning(_("could start %d of %d checkout workers"),
+			started, nr);
+		tune_auto_limit(&pc->tune, pc->cores, pc->pool.nr);
+	}
+	strvec_clear(&args);
+}
+
+/* See whether another number of workers might be better. */
+static void adjust_workers(struct parallel_checkout *pc)
+{
+	struct tune_sample now;
+	int had = pc->tune.workers, want;
+
+	take_sample(pc, &now);
+	want = tune_auto_next(&pc->tune, &now);
+	if (want == had)
+		return;
+	if (want > pc->pool.nr)
+		start_workers(pc, want - pc->pool.nr);
+	else
+		pool_use(&pc->pool, want);
+	trace_workers(pc, pc->tune.why);
+}
+
 static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 {
 	struct checkout_result result;
@@ -437,6 +601,8 @@ static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 	int worker;
 
 	pc->since_look = 0;
+	if (!pc->config.nr && pc->queue.queued)
+		adjust_workers(pc);
 	while (pc->queue.queued &&
 	       (worker = pool_free_worker(&pc->pool)) >= 0)
 		send_batch(pc, worker);
@@ -445,6 +611,7 @@ static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 
 	while (pool_next_result(&pc->pool, &result))
 		take_result(pc, &result);
+	advance_throughput(pc);
 	while (pool_next_lost(&pc->pool, &id)) {
 		pc->in_flight--;
 		pc->entries[id].put_off = 1;
@@ -457,31 +624,6 @@ static void drain(struct parallel_checkout *pc)
 	while (pc->pool_started && pc->pool.running &&
 	       (pc->queue.queued || pc->in_flight))
 		look_at_workers(pc, -1);
-}
-
-static void start_workers(struct parallel_checkout *pc, int nr)
-{
-	struct strvec args = STRVEC_INIT;
-
-	if (pc->pool_started || pc->disabled)
-		return;
-	if (prepare_root(pc)) {
-		pc->disabled = 1;
-		return;
-	}
-
-	strvec_push(&args, "checkout--worker");
-	if (*pc->root)
-		strvec_pushf(&args, "--root=%s", pc->root);
-	if (pc->want_stat)
-		strvec_push(&args, "--stat");
-
-	pc->pool_started = 1;
-	pc->workers_started = pool_start(&pc->pool, nr, &args, the_hash_algo);
-	if (pc->workers_started < nr)
-		warning(_("could start %d of %d checkout workers"),
-			pc->workers_started, nr);
-	strvec_clear(&args);
 }
 
 /* Are there, or may there soon be, workers that write? */
@@ -536,17 +678,19 @@ static int leave_or_put_off(struct parallel_checkout *pc,
  * what stands for a symbolic link where there are none is not a worker's
  * business.
  */
-static int has_eligible_type(const struct cache_entry *ce)
+static int has_eligible_type(const struct parallel_checkout *pc,
+			     const struct cache_entry *ce)
 {
 	return (S_ISREG(ce->ce_mode) ||
 		(S_ISLNK(ce->ce_mode) && has_symlinks)) &&
-		ce_namelen(ce) <= POOL_MAX_PATH / 2;
+		pc->state->base_dir_len + ce_namelen(ce) < MAX_PATH_LEN;
 }
 
-static int is_eligible(const struct cache_entry *ce,
+static int is_eligible(const struct parallel_checkout *pc,
+		       const struct cache_entry *ce,
 		       const struct conv_attrs *ca)
 {
-	if (!has_eligible_type(ce))
+	if (!has_eligible_type(pc, ce))
 		return 0;
 	if (!S_ISREG(ce->ce_mode))
 		return 1;
@@ -595,14 +739,52 @@ static void enqueue(struct parallel_checkout *pc,
 	queue_add(&pc->queue, id, path_of(pc, entry, &len));
 }
 
-/* Start workers if that is worth it for what is queued. */
+/* How many workers to start for what is queued; 0 for none. */
+static int choose_workers(struct parallel_checkout *pc)
+{
+	struct checkout_limits limits;
+	struct tune_sample now;
+
+	if (pc->config.nr)
+		return tune_workers(pc->config.nr, pc->config.threshold,
+				    pc->queue.queued, pc->complete);
+
+	if (!pc->queue.queued ||
+	    (!pc->complete && pc->queue.queued % ENTRIES_PER_THOUGHT))
+		return 0;
+	take_sample(pc, &now);
+	if (!tune_auto_is_worth(&pc->tune, &now))
+		return 0;
+
+	/* That is not worth to be looked at before. */
+	if (!pc->cores) {
+		limits_read(&limits, "");
+		pc->cores = limits.cores;
+		tune_auto_limit(&pc->tune, limits.cores, limits.max_workers);
+	}
+	return tune_auto_start(&pc->tune, &now);
+}
+
 static void start_workers_if_worth(struct parallel_checkout *pc)
 {
-	int nr = tune_workers(pc->num_workers, pc->threshold, pc->queue.queued,
-			      pc->complete);
+	int nr;
 
-	if (nr)
-		start_workers(pc, nr);
+	if (pc->pool_started || pc->disabled)
+		return;
+	nr = choose_workers(pc);
+	if (!nr)
+		return;
+	if (prepare_root(pc)) {
+		pc->disabled = 1;
+		return;
+	}
+	if (pc->config.nr)
+		pc->cores = online_cpus();
+	pool_init(&pc->pool, pc->config.nr ? nr : pc->tune.max_workers,
+		  the_hash_algo);
+	pc->pool_started = 1;
+	start_workers(pc, nr);
+	trace_workers(pc, pc->config.nr ? "configured" : pc->tune.why);
 }
 
 /* Once in a while, see what the workers have done, and give them more. */
@@ -624,14 +806,14 @@ static int take(struct parallel_checkout *pc, struct queued_entry *entry)
 
 	if (S_ISREG(entry->ce->ce_mode)) {
 		convert_attrs(pc->state->istate, &ca, entry->ce->name);
-		if (!is_eligible(entry->ce, &ca))
+		if (!is_eligible(pc, entry->ce, &ca))
 			return leave_or_put_off(pc, entry->ce,
 						entry->nr_checkouts);
 		fill_attrs(entry, &ca);
 	}
 
-	if (pc->num_workers < 2)
-		return write_here(pc, entry);
+	if (pc->alone)
+		return write_alone(pc, entry);
 
 	if (!pc->root_ready && prepare_root(pc)) {
 		pc->disabled = 1;
@@ -700,9 +882,9 @@ static int proves_content(const struct index_state *istate,
 }
 
 /*
- * With core.ignoreCase, an entry whose path may be that of an earlier one must
- * not be looked at before that is written, and the first spelling of a
- * directory is to become its name. Returns 1 if the entry has been put off.
+ * With core.ignoreCase, an entry whose path is that of an earlier one must not
+ * be looked at before that is written, and the first spelling of a directory is
+ * to become its name. Returns 1 if the entry has been put off.
  */
 static int put_off_if_it_collides(struct parallel_checkout *pc,
 				  struct cache_entry *ce,
@@ -711,11 +893,11 @@ static int put_off_if_it_collides(struct parallel_checkout *pc,
 {
 	int other_dir;
 
-	if (!ignore_case || pc->num_workers < 2)
+	if (!ignore_case || pc->config.nr == 1)
 		return 0;
 
 	pc->offered = ce;
-	pc->offered_collides = collision_found(&pc->names, ce->name, 0);
+	pc->offered_collides = collision_found(&pc->names, ce->name);
 	collision_add(&pc->names, ce->name);
 	other_dir = spelling_differs(&pc->spelling, ce->name);
 
@@ -751,7 +933,7 @@ int parallel_checkout_offer(struct cache_entry *ce,
 	if (put_off_if_it_collides(pc, ce, state, nr_checkouts))
 		return 0;
 
-	if (!has_eligible_type(ce) || (ce->ce_flags & CE_WT_REMOVE))
+	if (!has_eligible_type(pc, ce) || (ce->ce_flags & CE_WT_REMOVE))
 		return leave_or_put_off(pc, ce, nr_checkouts);
 
 	/*
@@ -766,6 +948,12 @@ int parallel_checkout_offer(struct cache_entry *ce,
 	if (old && proves_content(pc->old_index, old)) {
 		entry.old_mode = old->ce_mode;
 		entry.old_sd = &old->ce_stat_data;
+	} else if (old && pc->alone && !ce_skip_worktree(old)) {
+		/*
+		 * There is a file, most likely, so writing would fail. The
+		 * caller looks at it, and then we are asked again.
+		 */
+		return -1;
 	}
 	return take(pc, &entry);
 }
@@ -786,14 +974,13 @@ int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
 
 	/*
 	 * A clone reports the paths that collide; that is the classic code's
-	 * business. So are directories. And an entry that we did not take
-	 * from parallel_checkout_offer() is only of interest if it was a file
-	 * that may be there which kept us from it.
+	 * business. So are directories. And an entry that workers could not
+	 * be given by parallel_checkout_offer() is none for them now.
 	 */
-	if (!has_eligible_type(ce) ||
+	if (!has_eligible_type(pc, ce) ||
 	    (st && (state->clone ||
 		    !(S_ISREG(st->st_mode) || S_ISLNK(st->st_mode)))) ||
-	    (!has_stat_data(ce) && state->force && !(st && pc->num_workers < 2)))
+	    (!has_stat_data(ce) && state->force && !pc->alone))
 		return leave_or_put_off(pc, ce, nr_checkouts);
 
 	if (st) {
@@ -819,7 +1006,7 @@ int parallel_checkout_offer_cleared(struct cache_entry *ce,
 	};
 
 	if (pc->status != PC_RUNNING || state != pc->state ||
-	    !pc->only_cleared || !is_eligible(ce, ca))
+	    !pc->only_cleared || !is_eligible(pc, ce, ca))
 		return -1;
 
 	if (S_ISREG(ce->ce_mode))
@@ -846,14 +1033,10 @@ static int lstat_entry(const struct parallel_checkout *pc,
 		       const struct cache_entry *ce, char **path,
 		       struct stat *st)
 {
-	size_t base_len = pc->state->base_dir_len;
-	const char *slash = strrchr(ce->name, '/');
+	int base_len = pc->state->base_dir_len;
 
-	*path = xstrfmt("%.*s%s", (int)base_len, pc->state->base_dir, ce->name);
-	if (slash && !has_dirs_only_path(*path, base_len + (slash - ce->name),
-					 base_len))
-		return -1;
-	return lstat(*path, st);
+	*path = xstrfmt("%.*s%s", base_len, pc->state->base_dir, ce->name);
+	return check_path(*path, strlen(*path), st, base_len);
 }
 
 /*
@@ -885,7 +1068,7 @@ static void remove_leftover(const struct parallel_checkout *pc,
 	unsigned int ino = inode_of(pc, ce, &path);
 
 	if (ino && !is_inode_known(pc, ino))
-		unlink_or_warn(path);
+		beneath_unlink_or_warn(path, pc->state->base_dir_len);
 	free(path);
 }
 
@@ -911,6 +1094,8 @@ static void write_classic(struct parallel_checkout *pc, size_t i)
 		remember_inode(pc, inode_of(pc, ce, &path));
 		free(path);
 	}
+	pc->classic_bytes += ce->ce_stat_data.sd_size;
+	advance_throughput(pc);
 
 	/*
 	 * What is in the way of a lost entry is most likely what the lost
@@ -947,6 +1132,7 @@ static void write_queued_here(struct parallel_checkout *pc)
 			write_classic(pc, id);
 		} else {
 			pc->entries[id].status = CHECKOUT_WRITTEN;
+			advance_throughput(pc);
 			advance_progress(pc);
 		}
 	}
@@ -994,12 +1180,7 @@ static int is_ours(const struct parallel_checkout *pc,
 	return sd.sd_ino && is_inode_known(pc, sd.sd_ino);
 }
 
-/*
- * Remove directories that have become empty. They are not in the way of the
- * classic code if it may replace them; but a clone would report them.
- */
-static void remove_dirs_here(const struct parallel_checkout *pc,
-			     struct prune_list *list)
+static void remove_dirs_here(struct prune_list *list, int base_len)
 {
 	struct strset level;
 
@@ -1008,9 +1189,9 @@ static void remove_dirs_here(const struct parallel_checkout *pc,
 		struct strmap_entry *dir;
 
 		strset_for_each_entry(&level, &iter, dir)
-			if (strlen(dir->key) > pc->state->base_dir_len &&
-			    (pc->state->clone || !pc->state->force) &&
-			    !is_original_cwd(dir->key) && !rmdir(dir->key))
+			if (strlen(dir->key) > (size_t)base_len &&
+			    !is_original_cwd(dir->key) &&
+			    !beneath_rmdir(dir->key, base_len))
 				prune_add_parent(list, dir->key);
 		strset_clear(&level);
 	}
@@ -1031,8 +1212,13 @@ static void undo_collisions(struct parallel_checkout *pc)
 		if (!entry->collides || entry->put_off ||
 		    entry->status != CHECKOUT_WRITTEN)
 			continue;
+		/*
+		 * A directory is in nobody's way if it may be replaced; but a
+		 * clone would report it.
+		 */
 		ours = is_ours(pc, ce, &path);
-		if (ours && !unlink(path))
+		if (ours && !beneath_unlink(path, pc->state->base_dir_len) &&
+		    (pc->state->clone || !pc->state->force))
 			prune_add_parent(&list, path);
 		free(path);
 
@@ -1049,87 +1235,42 @@ static void undo_collisions(struct parallel_checkout *pc)
 			ce->ce_flags &= ~CE_UPTODATE;
 		}
 	}
-	remove_dirs_here(pc, &list);
-}
-
-/*
- * Does the file system ignore case, whatever core.ignoreCase says? Look at a
- * file that was in somebody's way by another name.
- */
-static int ignores_case(const struct parallel_checkout *pc)
-{
-	if (ignore_case)
-		return 1;
-	for (size_t i = 0; i < pc->nr; i++) {
-		const struct queued_entry *entry = &pc->entries[i];
-		struct stat st, other;
-		char *path, *letter;
-		int ret = -1;
-
-		if (entry->status != CHECKOUT_CONFLICT)
-			continue;
-		if (!lstat_entry(pc, entry->ce, &path, &st)) {
-			letter = strrchr(path, '/');
-			letter = letter ? letter + 1 : path;
-			while (*letter && !isalpha(*letter))
-				letter++;
-			*letter ^= *letter ? 'a' ^ 'A' : 0;
-			if (*letter)
-				ret = !lstat(path, &other) &&
-					other.st_ino == st.st_ino &&
-					other.st_dev == st.st_dev;
-		}
-		free(path);
-		if (ret >= 0)
-			return ret;
-	}
-	return 0;
+	remove_dirs_here(&list, pc->state->base_dir_len);
 }
 
 /*
  * Where two entries collide, the sequential code writes the second one over the
  * first, while the worker that comes second, whichever entry it has, leaves
- * alone what is there, or replaces the old file of both. Do all entries once
- * more, in their order, that may have collided with one that is put off, or
- * with an earlier one.
+ * alone what is there, or replaces the old file of both. So do all of them once
+ * more, in their order. Those that collide with an earlier entry were marked
+ * when they were taken; find the earlier ones.
  */
 static void find_collisions(struct parallel_checkout *pc)
 {
 	struct collision_set set;
-	int added, found = 0;
+	int added;
 
-	if (!pc->collisions && !(pc->conflicts && ignores_case(pc)))
+	if (!pc->collisions)
 		return;
 
 	collision_init(&set);
 	for (size_t i = 0; i < pc->nr; i++)
-		if (pc->entries[i].put_off || pc->entries[i].collides)
+		if (pc->entries[i].collides)
 			collision_add(&set, pc->entries[i].ce->name);
 	do {
 		added = 0;
 		for (size_t i = 0; i < pc->nr; i++) {
 			struct queued_entry *entry = &pc->entries[i];
 
-			if (entry->put_off || entry->collides ||
-			    !collision_found(&set, entry->ce->name, 0))
+			if (entry->collides ||
+			    !collision_found(&set, entry->ce->name))
 				continue;
 			collision_add(&set, entry->ce->name);
-			entry->collides = 1;
-			added = 1;
+			entry->collides = added = 1;
 		}
 	} while (added);
-	for (size_t i = 0; i < pc->nr; i++) {
-		struct queued_entry *entry = &pc->entries[i];
-
-		if (entry->put_off &&
-		    collision_found(&set, entry->ce->name, 1))
-			entry->collides = 1;
-		found |= entry->collides;
-	}
 	collision_release(&set);
-
-	if (found)
-		undo_collisions(pc);
+	undo_collisions(pc);
 }
 
 /*
@@ -1172,6 +1313,20 @@ void parallel_checkout_begin_removals(const struct checkout *state,
 	pc->status = PC_REMOVING;
 }
 
+/* Is the caller to remove a file, for now? */
+static int removes_alone(struct parallel_checkout *pc)
+{
+	if (pc->alone && !pc->config.nr) {
+		uint64_t now_ns = getnanotime();
+
+		if (!pc->alone_entries++)
+			pc->removing_since_ns = now_ns;
+		pc->alone_ns = now_ns - pc->removing_since_ns;
+		think_about_time(pc);
+	}
+	return pc->alone;
+}
+
 int parallel_checkout_remove(struct cache_entry *ce)
 {
 	struct parallel_checkout *pc = &parallel_checkout;
@@ -1179,9 +1334,9 @@ int parallel_checkout_remove(struct cache_entry *ce)
 
 	if (pc->status != PC_REMOVING)
 		BUG("parallel checkout does not take removals now");
-	if (pc->num_workers < 2)
+	if (removes_alone(pc))
 		return -1;
-	if (!has_eligible_type(ce) || prepare_root(pc)) {
+	if (!has_eligible_type(pc, ce) || prepare_root(pc)) {
 		entry.put_off = 1;
 		append_entry(pc, &entry);
 		return 0;
@@ -1197,12 +1352,6 @@ static void reset_entries(struct parallel_checkout *pc)
 	pc->nr = 0;
 	queue_release(&pc->queue);
 	pc->complete = 0;
-}
-
-/* For a directory that no worker has looked at. Returns 0 if it is gone. */
-static int remove_dir_here(const char *dir)
-{
-	return has_dirs_only_path(dir, strlen(dir), 0) ? rmdir(dir) : -1;
 }
 
 /*
@@ -1226,9 +1375,11 @@ static void prune_level(struct parallel_checkout *pc, struct strset *level,
 	for (size_t i = 0; i < pc->nr; i++) {
 		const struct queued_entry *entry = &pc->entries[i];
 
+		/* A worker that was lost may have removed it. */
 		if (entry->status == CHECKOUT_WRITTEN ||
 		    (entry->status == CHECKOUT_PENDING &&
-		     !remove_dir_here(entry->dir)))
+		     (!beneath_rmdir(entry->dir, 0) ||
+		      (entry->was_sent && errno == ENOENT))))
 			prune_add_parent(list, entry->dir);
 	}
 	reset_entries(pc);
@@ -1289,7 +1440,7 @@ static void trace_stats(const struct parallel_checkout *pc)
 	trace2_data_intmax("pcheckout", r, "declined", pc->declined);
 	trace2_data_intmax("pcheckout", r, "lost_workers", stats->lost);
 	trace2_data_intmax("pcheckout", r, "busy_us", stats->busy_ns / 1000);
-	trace2_data_intmax("pcheckout", r, "cpu_us", stats->cpu_ns / 1000);
+	trace2_data_intmax("pcheckout", r, "running_us", stats->run_ns / 1000);
 	trace2_data_intmax("pcheckout", r, "waited_us",
 			   stats->waited_ns / 1000);
 }

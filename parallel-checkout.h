@@ -45,13 +45,6 @@ enum pc_status {
 
 enum pc_status parallel_checkout_status(void);
 
-/*
- * Read checkout.workers and checkout.thresholdForParallelism, or
- * GIT_TEST_CHECKOUT_WORKERS. *num_workers is at least 1, which means that the
- * main process does it all.
- */
-void get_parallel_checkout_configs(int *num_workers, int *threshold);
-
 /* For parallel_checkout_begin(): */
 
 /*
@@ -60,6 +53,12 @@ void get_parallel_checkout_configs(int *num_workers, int *threshold);
  * for the entries after it.
  */
 #define PARALLEL_CHECKOUT_ATTRS_FROM_INDEX (1u << 0)
+
+/*
+ * Whoever names the entries may wait for their files: unless a number of workers
+ * or a threshold is configured, write each entry when it is offered.
+ */
+#define PARALLEL_CHECKOUT_AT_ONCE (1u << 1)
 
 /*
  * Remove files, before any entry is written. For each entry that is not to be

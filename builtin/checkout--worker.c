@@ -9,6 +9,7 @@
 #include "config.h"
 #include "environment.h"
 #include "gettext.h"
+#include "parallel-checkout/run-clock.h"
 #include "parallel-checkout/wire.h"
 #include "parallel-checkout/writer.h"
 #include "parse-options.h"
@@ -38,7 +39,8 @@ static const char * const checkout_worker_usage[] = {
 
 struct worker_stats {
 	uintmax_t batches, entries, conflicts;
-	uint64_t busy_ns, waited_ns;
+	uint64_t busy_ns, run_ns, waited_ns;
+	struct run_clock clock;
 };
 
 /*
@@ -67,25 +69,13 @@ static void keep_freed_memory(void)
 #endif
 }
 
-/* What this process has used so far, in nanoseconds; 0 if nobody knows. */
-static uint64_t cpu_time(void)
-{
-#if defined(HAVE_CLOCK_GETTIME) && defined(CLOCK_PROCESS_CPUTIME_ID)
-	struct timespec ts;
-
-	if (!clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts))
-		return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-#endif
-	return 0;
-}
-
 /* Write all items of a frame, and append a frame with the results to `out`. */
 static int do_batch(struct checkout_writer *writer,
 		    const struct wire_frame *frame, struct strbuf *out,
 		    pid_t parent, struct worker_stats *stats)
 {
 	uint64_t start_ns = getnanotime(), start_bytes = writer->bytes;
-	uint64_t start_cpu_ns = cpu_time();
+	uint64_t start_run_ns = run_clock_ns(&stats->clock);
 	struct strbuf results = STRBUF_INIT;
 	struct wire_summary summary;
 	struct wire_cursor cursor;
@@ -116,10 +106,11 @@ static int do_batch(struct checkout_writer *writer,
 		return error(_("checkout worker received a malformed batch"));
 	}
 
+	summary.run_ns = run_clock_ns(&stats->clock) - start_run_ns;
 	summary.busy_ns = getnanotime() - start_ns;
-	summary.cpu_ns = cpu_time() - start_cpu_ns;
 	summary.bytes = writer->bytes - start_bytes;
 	stats->busy_ns += summary.busy_ns;
+	stats->run_ns += summary.run_ns;
 	stats->batches++;
 
 	start = wire_begin_frame(out, WIRE_RESULTS);
@@ -128,6 +119,26 @@ static int do_batch(struct checkout_writer *writer,
 	wire_end_frame(out, start);
 	strbuf_release(&results);
 	return 0;
+}
+
+static int do_traced_batch(struct checkout_writer *writer,
+			   const struct wire_frame *frame, struct strbuf *out,
+			   pid_t parent, struct worker_stats *stats)
+{
+	uintmax_t entries = stats->entries;
+	uint64_t bytes = writer->bytes;
+	int ret;
+
+	trace2_region_enter("pcheckout", "batch", the_repository);
+	ret = do_batch(writer, frame, out, parent, stats);
+	trace2_region_leave("pcheckout", "batch", the_repository);
+
+	/* Not in the region: to write the trace takes time, too. */
+	trace2_data_intmax("pcheckout", the_repository, "batch/entries",
+			   stats->entries - entries);
+	trace2_data_intmax("pcheckout", the_repository, "batch/bytes",
+			   writer->bytes - bytes);
+	return ret;
 }
 
 static int worker_loop(struct checkout_writer *writer,
@@ -147,7 +158,8 @@ static int worker_loop(struct checkout_writer *writer,
 			break;
 		}
 		if (n) {
-			ret = do_batch(writer, &frame, &out, parent, stats);
+			ret = do_traced_batch(writer, &frame, &out, parent,
+					      stats);
 			if (!ret && write_in_full(1, out.buf, out.len) < 0)
 				ret = error_errno(_("unable to send checkout results"));
 			strbuf_remove(&in, 0, n);
@@ -172,6 +184,30 @@ static int worker_loop(struct checkout_writer *writer,
 	strbuf_release(&in);
 	strbuf_release(&out);
 	return ret;
+}
+
+static void trace_stats(struct repository *r,
+			const struct checkout_writer *writer,
+			const struct worker_stats *stats)
+{
+	trace2_data_intmax("pcheckout", r, "worker/batches", stats->batches);
+	trace2_data_intmax("pcheckout", r, "worker/entries", stats->entries);
+	trace2_data_intmax("pcheckout", r, "worker/bytes", writer->bytes);
+	trace2_data_intmax("pcheckout", r, "worker/conflicts",
+			   stats->conflicts);
+	trace2_data_intmax("pcheckout", r, "worker/busy_us",
+			   stats->busy_ns / 1000);
+	trace2_data_intmax("pcheckout", r, "worker/waited_us",
+			   stats->waited_ns / 1000);
+	if (!stats->run_ns)
+		return;		/* nobody knows */
+
+	/* A busy worker that is not running waits, mostly for a disk. */
+	trace2_data_intmax("pcheckout", r, "worker/running_us",
+			   stats->run_ns / 1000);
+	trace2_data_intmax("pcheckout", r, "worker/disk_us",
+			   stats->busy_ns > stats->run_ns ?
+			   (stats->busy_ns - stats->run_ns) / 1000 : 0);
 }
 
 int cmd_checkout__worker(int argc,
@@ -214,16 +250,10 @@ int cmd_checkout__worker(int argc,
 
 	set_die_routine(die_silently);
 	trace2_region_enter("pcheckout", "worker", repo);
+	run_clock_init(&stats.clock);
 	ret = worker_loop(&writer, &stats);
-	trace2_data_intmax("pcheckout", repo, "worker/batches", stats.batches);
-	trace2_data_intmax("pcheckout", repo, "worker/entries", stats.entries);
-	trace2_data_intmax("pcheckout", repo, "worker/bytes", writer.bytes);
-	trace2_data_intmax("pcheckout", repo, "worker/conflicts",
-			   stats.conflicts);
-	trace2_data_intmax("pcheckout", repo, "worker/busy_us",
-			   stats.busy_ns / 1000);
-	trace2_data_intmax("pcheckout", repo, "worker/waited_us",
-			   stats.waited_ns / 1000);
+	run_clock_release(&stats.clock);
+	trace_stats(repo, &writer, &stats);
 	trace2_region_leave("pcheckout", "worker", repo);
 
 	writer_close(&writer);

@@ -1,53 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Paths that may collide; see collision.h.
+ * Paths that collide where case is ignored; see collision.h.
  */
 #include "git-compat-util.h"
 #include "parallel-checkout/collision.h"
 
 void collision_init(struct collision_set *set)
 {
-	strintmap_init(&set->names, 0);
+	strset_init(&set->names);
 	strset_init(&set->dirs);
 	strbuf_init(&set->folded, 0);
 }
 
 void collision_release(struct collision_set *set)
 {
-	strintmap_clear(&set->names);
+	strset_clear(&set->names);
 	strset_clear(&set->dirs);
 	strbuf_release(&set->folded);
 }
 
-static int is_ascii(const char *s, size_t len)
+static char *fold(struct strbuf *folded, const char *path)
 {
-	for (size_t i = 0; i < len; i++)
-		if (!isascii(s[i]))
-			return 0;
-	return 1;
-}
-
-static char *fold(struct collision_set *set, const char *path)
-{
-	strbuf_reset(&set->folded);
-	while (*path) {
-		size_t len = strchrnul(path, '/') - path;
-		int with_letters = is_ascii(path, len);
-
-		for (; len; len--, path++)
-			if (isascii(*path) && (with_letters || !isalpha(*path)))
-				strbuf_addch(&set->folded, tolower(*path));
-		if (*path)
-			strbuf_addch(&set->folded, *path++);
-	}
-	return set->folded.buf;
+	strbuf_reset(folded);
+	while (*path)
+		strbuf_addch(folded, tolower(*path++));
+	return folded->buf;
 }
 
 void collision_add(struct collision_set *set, const char *path)
 {
-	char *name = fold(set, path);
+	char *name = fold(&set->folded, path);
 
-	strintmap_incr(&set->names, name, 1);
+	strset_add(&set->names, name);
 	for (char *p = name; (p = strchr(p, '/')); p++) {
 		*p = '\0';
 		strset_add(&set->dirs, name);
@@ -55,15 +39,15 @@ void collision_add(struct collision_set *set, const char *path)
 	}
 }
 
-int collision_found(struct collision_set *set, const char *path, int is_member)
+int collision_found(struct collision_set *set, const char *path)
 {
-	char *name = fold(set, path);
-	int found = strintmap_get(&set->names, name) > !!is_member ||
+	char *name = fold(&set->folded, path);
+	int found = strset_contains(&set->names, name) ||
 		strset_contains(&set->dirs, name);
 
 	for (char *p = name; !found && (p = strchr(p, '/')); p++) {
 		*p = '\0';
-		found = strintmap_contains(&set->names, name);
+		found = strset_contains(&set->names, name);
 		*p = '/';
 	}
 	return found;

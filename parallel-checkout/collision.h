@@ -3,22 +3,17 @@
 #define PARALLEL_CHECKOUT_COLLISION_H
 
 /*
- * Paths that may collide: on a file system which does not tell all names apart
- * they are the same file, or one is a leading directory of the other.
- *
- * What a file system takes for the same name is its own secret. Here ASCII
- * letters are compared without their case. Of a name with other characters,
- * only the digits and punctuation marks are compared, since the same accented
- * letter can be one character or two. So paths that are different files are
- * taken for a collision now and then; the reverse takes a character that is
- * ignored, or one whose other case is an ASCII letter.
+ * Paths that collide on a file system that ignores case: they are the same
+ * file, or one is a leading directory of the other. As elsewhere in Git, the
+ * case of ASCII letters is ignored, and all other bytes are compared as they
+ * are (see paths_collide() in dir.h, which compares two of them).
  */
 
 #include "strbuf.h"
 #include "strmap.h"
 
 struct collision_set {
-	struct strintmap names;	/* folded paths; how many of each */
+	struct strset names;	/* folded paths */
 	struct strset dirs;	/* their folded leading directories */
 	struct strbuf folded;
 };
@@ -28,11 +23,8 @@ void collision_release(struct collision_set *set);
 
 void collision_add(struct collision_set *set, const char *path);
 
-/*
- * May the path collide with one in the set? With `is_member`, the path has
- * been added itself, and that does not count.
- */
-int collision_found(struct collision_set *set, const char *path, int is_member);
+/* Does the path collide with one in the set? It does with itself. */
+int collision_found(struct collision_set *set, const char *path);
 
 /*
  * Directories, and how the first path that goes through them spells their
@@ -41,8 +33,9 @@ int collision_found(struct collision_set *set, const char *path, int is_member);
  */
 struct spelling_set {
 	struct strmap dirs;	/* from folded path to the first spelling */
-	struct strbuf folded, dir;
-	int differs;		/* the answer for "dir" */
+	struct strbuf folded;
+	struct strbuf dir;	/* asked for last */
+	int differs;		/* the answer for it */
 };
 
 void spelling_init(struct spelling_set *set);

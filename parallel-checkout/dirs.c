@@ -62,9 +62,10 @@ static void pop_level(struct dir_handles *dirs)
 
 int dirs_open_root(struct dir_handles *dirs, const char *root)
 {
-	int fd = open(*root ? root : ".", HANDLE_FLAGS);
+	/* The current directory is as good as a handle, and never closed. */
+	int fd = *root ? open(root, HANDLE_FLAGS) : AT_FDCWD;
 
-	if (fd < 0)
+	if (*root && fd < 0)
 		return -1;
 	push_level(dirs, fd, 0);
 	return 0;
@@ -90,6 +91,20 @@ static int current_fd(const struct dir_handles *dirs)
 	return dirs->level[dirs->nr - 1].fd;
 }
 
+/*
+ * Where open() is interrupted by signals (see OPEN_RETURNS_EINTR in Makefile),
+ * openat() may be, too.
+ */
+static int open_beneath(int dir_fd, const char *name, int flags, mode_t mode)
+{
+	int fd;
+
+	do
+		fd = openat(dir_fd, name, flags, mode);
+	while (fd < 0 && errno == EINTR);
+	return fd;
+}
+
 /* Enter `name` in the current directory; the component is already in `path`. */
 static int descend(struct dir_handles *dirs, const char *name, int make)
 {
@@ -104,7 +119,7 @@ static int descend(struct dir_handles *dirs, const char *name, int make)
 	if (make && parent->made && !mkdirat(parent->fd, name, 0777))
 		made = 1;
 
-	fd = openat(parent->fd, name, HANDLE_FLAGS | O_NOFOLLOW);
+	fd = open_beneath(parent->fd, name, HANDLE_FLAGS | O_NOFOLLOW, 0);
 	if (fd < 0 && errno == ENOENT && make && !made) {
 		/*
 		 * Another worker may be doing the same; then this directory
@@ -114,7 +129,7 @@ static int descend(struct dir_handles *dirs, const char *name, int make)
 			made = 1;
 		else if (errno != EEXIST)
 			return -1;
-		fd = openat(parent->fd, name, HANDLE_FLAGS | O_NOFOLLOW);
+		fd = open_beneath(parent->fd, name, HANDLE_FLAGS | O_NOFOLLOW, 0);
 	}
 	if (fd < 0)
 		return -1;
@@ -158,9 +173,14 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
 
 int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
 {
-	return openat(current_fd(dirs), name,
-		      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		      mode);
+	return open_beneath(current_fd(dirs), name,
+			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			    mode);
+}
+
+int dirs_mkdir(struct dir_handles *dirs, const char *name)
+{
+	return mkdirat(current_fd(dirs), name, 0777);
 }
 
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)
@@ -271,6 +291,15 @@ int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
 
 	free(path);
 	return fd;
+}
+
+int dirs_mkdir(struct dir_handles *dirs, const char *name)
+{
+	char *path = whole_path(dirs, name);
+	int ret = mkdir(path, 0777);
+
+	free(path);
+	return ret;
 }
 
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)

@@ -5,12 +5,19 @@
 #include "git-compat-util.h"
 #include "compat/nonblock.h"
 #include "gettext.h"
+#include "parse.h"
 #include "parallel-checkout/pool.h"
 #include "sigchain.h"
 #include "strvec.h"
 #include "trace.h"
 
 #define READ_SIZE (64 * 1024)
+
+/*
+ * Batches are made to take some milliseconds, so this means that something is
+ * wrong; unless a batch has files of gigabytes, or the file system is very slow.
+ */
+#define PATIENCE_MS 30000
 
 static void close_pipes(struct pool_worker *worker)
 {
@@ -71,9 +78,9 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args)
  */
 #define WORKERS_TO_GIVE_BACK 8
 
-static void give_workers_back(struct worker_pool *pool)
+static void give_workers_back(struct worker_pool *pool, int had)
 {
-	for (int i = 0; i < WORKERS_TO_GIVE_BACK && pool->nr; i++) {
+	for (int i = 0; i < WORKERS_TO_GIVE_BACK && pool->nr > had; i++) {
 		struct pool_worker *worker = &pool->workers[--pool->nr];
 
 		close_pipes(worker);
@@ -82,28 +89,62 @@ static void give_workers_back(struct worker_pool *pool)
 	}
 }
 
-int pool_start(struct worker_pool *pool, int nr, const struct strvec *args,
+void pool_init(struct worker_pool *pool, int max,
 	       const struct git_hash_algo *algo)
 {
 	memset(pool, 0, sizeof(*pool));
 	pool->algo = algo;
-	CALLOC_ARRAY(pool->workers, nr);
-	CALLOC_ARRAY(pool->pollfds, 2 * (size_t)nr);
-	CALLOC_ARRAY(pool->pollfd_worker, 2 * (size_t)nr);
+	pool->alloc = max;
+	pool->patience_ns = 1000000 *
+		(uint64_t)git_env_ulong("GIT_TEST_CHECKOUT_PATIENCE",
+					PATIENCE_MS);
 
+	/* run-command.c remembers where they are, so they must stay there. */
+	CALLOC_ARRAY(pool->workers, max);
+	CALLOC_ARRAY(pool->pollfds, 2 * (size_t)max);
+	CALLOC_ARRAY(pool->pollfd_worker, 2 * (size_t)max);
+}
+
+int pool_start(struct worker_pool *pool, int nr, const struct strvec *args)
+{
+	int had = pool->nr;
+
+	if (nr > pool->alloc - had)
+		BUG("too many checkout workers");
+	nr += had;
 	while (pool->nr < nr && !start_worker(&pool->workers[pool->nr], args))
 		pool->nr++;
 	if (pool->nr < nr && (errno == EMFILE || errno == ENFILE))
-		give_workers_back(pool);
-	pool->running = pool->nr;
-	return pool->nr;
+		give_workers_back(pool, had);
+	pool->running += pool->nr - had;
+	pool->in_use = pool->nr;
+	return pool->nr - had;
+}
+
+void pool_use(struct worker_pool *pool, int nr)
+{
+	int i;
+
+	/* Those that were lost do not count. */
+	for (i = 0; i < pool->nr && nr > 0; i++)
+		nr -= pool->workers[i].running;
+	pool->in_use = i;
+}
+
+int pool_in_use(const struct worker_pool *pool)
+{
+	int n = 0;
+
+	for (int i = 0; i < pool->in_use; i++)
+		n += pool->workers[i].running;
+	return n;
 }
 
 int pool_free_worker(const struct worker_pool *pool)
 {
 	int best = -1, fewest = POOL_BATCHES_PER_WORKER;
 
-	for (int i = 0; i < pool->nr; i++) {
+	for (int i = 0; i < pool->in_use; i++) {
 		const struct pool_worker *worker = &pool->workers[i];
 
 		if (worker->running && worker->cp.in >= 0 &&
@@ -151,7 +192,10 @@ void pool_end_batch(struct worker_pool *pool, int nr)
 	struct pool_worker *worker = &pool->workers[nr];
 
 	wire_end_frame(&worker->out, worker->batch_start);
-	worker->batches++;
+	if (!worker->batches++) {
+		worker->silent_since_ns = getnanotime();
+		worker->reported = 0;
+	}
 }
 
 /*
@@ -183,6 +227,9 @@ static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 	worker->batches = 0;
 	strbuf_reset(&worker->out);
 	worker->out_sent = 0;
+
+	if (!pool_in_use(pool))
+		pool->in_use = pool->nr;
 }
 
 /* Windows says ENOSPC for a pipe that is full; cf. pump_io_round(). */
@@ -256,7 +303,7 @@ static int take_frame(struct worker_pool *pool, struct pool_worker *worker,
 	pool->stats.batches++;
 	pool->stats.bytes += summary.bytes;
 	pool->stats.busy_ns += summary.busy_ns;
-	pool->stats.cpu_ns += summary.cpu_ns;
+	pool->stats.run_ns += summary.run_ns;
 	return ret;
 }
 
@@ -271,6 +318,8 @@ static int receive_frames(struct worker_pool *pool, struct pool_worker *worker)
 	if (n <= 0)
 		return -1;
 	strbuf_setlen(in, in->len + n);
+	worker->silent_since_ns = getnanotime();
+	worker->reported = 0;
 
 	for (;;) {
 		struct wire_frame frame;
@@ -298,6 +347,57 @@ static void add_pollfd(struct worker_pool *pool, int *nr, int worker, int fd,
 	(*nr)++;
 }
 
+static void report_silence(struct pool_worker *worker, uint64_t ns)
+{
+	int seconds = (ns + 999999999) / 1000000000;
+
+	worker->reported = 1;
+	warning(Q_("checkout worker %"PRIuMAX" has not answered for %d second; "
+		   "still waiting for it",
+		   "checkout worker %"PRIuMAX" has not answered for %d seconds; "
+		   "still waiting for it", seconds),
+		(uintmax_t)worker->cp.pid, seconds);
+}
+
+/*
+ * Report workers that have been silent for too long. Returns in how many
+ * milliseconds to look again, or -1 if there is nobody to be reported.
+ */
+static int look_for_silence(struct worker_pool *pool)
+{
+	uint64_t now = getnanotime(), soonest = UINT64_MAX;
+
+	for (int i = 0; i < pool->nr; i++) {
+		struct pool_worker *worker = &pool->workers[i];
+		uint64_t silent;
+
+		if (!worker->running || !worker->batches || worker->reported)
+			continue;
+		silent = now - worker->silent_since_ns;
+		if (silent >= pool->patience_ns)
+			report_silence(worker, silent);
+		else if (pool->patience_ns - silent < soonest)
+			soonest = pool->patience_ns - silent;
+	}
+	if (soonest == UINT64_MAX)
+		return -1;
+	soonest = soonest / 1000000 + 1;
+	return soonest < INT_MAX ? soonest : INT_MAX;
+}
+
+/* Like poll(), with the descriptors of the pool. */
+static int wait_for_workers(struct worker_pool *pool, int nr, int timeout_ms)
+{
+	int ready;
+
+	if (timeout_ms >= 0)
+		return poll(pool->pollfds, nr, timeout_ms);
+	do
+		ready = poll(pool->pollfds, nr, look_for_silence(pool));
+	while (!ready);
+	return ready;
+}
+
 void pool_poll(struct worker_pool *pool, int timeout_ms)
 {
 	uint64_t start;
@@ -320,7 +420,7 @@ void pool_poll(struct worker_pool *pool, int timeout_ms)
 		return;
 
 	start = timeout_ms ? getnanotime() : 0;
-	ready = poll(pool->pollfds, nr, timeout_ms);
+	ready = wait_for_workers(pool, nr, timeout_ms);
 	err = errno;
 	if (timeout_ms)
 		pool->stats.waited_ns += getnanotime() - start;
@@ -364,8 +464,32 @@ int pool_next_lost(struct worker_pool *pool, uint32_t *id)
 void pool_hang_up(struct worker_pool *pool)
 {
 	for (int i = 0; i < pool->nr; i++)
-		if (pool->workers[i].running)
-			close_pipes(&pool->workers[i]);
+		if (pool->workers[i].running && pool->workers[i].cp.in >= 0) {
+			close(pool->workers[i].cp.in);
+			pool->workers[i].cp.in = -1;
+		}
+}
+
+/* Wait for a worker that was told to end, and whose pipe ends with it. */
+static void wait_for_end(struct worker_pool *pool, struct pool_worker *worker)
+{
+	struct pollfd pollfd = { .fd = worker->cp.out, .events = POLLIN };
+	uint64_t start_ns = getnanotime(), passed_ns, timeout_ms;
+	int ready;
+
+	/* The timer of the progress interrupts it once in a second. */
+	do {
+		passed_ns = getnanotime() - start_ns;
+		timeout_ms = passed_ns < pool->patience_ns ?
+			(pool->patience_ns - passed_ns) / 1000000 : 0;
+		if (timeout_ms > INT_MAX)
+			timeout_ms = INT_MAX;
+		ready = poll(&pollfd, 1, timeout_ms);
+	} while (ready < 0 && errno == EINTR);
+	if (!ready)
+		report_silence(worker, pool->patience_ns);
+	close_pipes(worker);
+	finish_command(&worker->cp);
 }
 
 void pool_finish(struct worker_pool *pool)
@@ -377,7 +501,7 @@ void pool_finish(struct worker_pool *pool)
 		struct pool_worker *worker = &pool->workers[i];
 
 		if (worker->running)
-			finish_command(&worker->cp);
+			wait_for_end(pool, worker);
 		strbuf_release(&worker->out);
 		strbuf_release(&worker->in);
 		free(worker->ids);

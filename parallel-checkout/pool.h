@@ -10,6 +10,10 @@
  * loop, pool_poll(); it knows nothing about where entries come from or what
  * becomes of a result. The caller decides which batch goes to which worker,
  * calls pool_poll(), and then takes results and lost entries out of the pool.
+ *
+ * A worker that says nothing for long, though it has work, is reported to the
+ * user, once for each silence. It may have a very large file, or a file system
+ * that does not answer; that is not for us to say, so it is left alone.
  */
 
 #include "parallel-checkout/item.h"
@@ -46,12 +50,16 @@ struct pool_worker {
 	/* Of how many entries the unanswered batches are, oldest first. */
 	size_t batch_len[POOL_BATCHES_PER_WORKER];
 	int batches;
+
+	/* When it last answered, or got work after it had had none. */
+	uint64_t silent_since_ns;
+	unsigned reported : 1;	/* as silent */
 };
 
 struct pool_stats {
 	uintmax_t batches, entries, bytes;	/* answered */
 	uint64_t busy_ns;	/* the sum of all workers' */
-	uint64_t cpu_ns;	/* of these, on a processor */
+	uint64_t run_ns;	/* the same of run-clock.h's */
 	uint64_t waited_ns;	/* by pool_poll() */
 	int lost;		/* workers that ended before their work did */
 };
@@ -59,7 +67,11 @@ struct pool_stats {
 struct worker_pool {
 	const struct git_hash_algo *algo;
 	struct pool_worker *workers;
-	int nr, running;
+	int nr, alloc;		/* have been started; can be */
+	int running;		/* have not been lost */
+
+	/* How many get batches, if there are more; the first ones do. */
+	int in_use;
 
 	struct checkout_result *results;
 	size_t results_first, results_nr, results_alloc;
@@ -70,20 +82,35 @@ struct worker_pool {
 	struct pollfd *pollfds;
 	int *pollfd_worker;
 
+	/* How long a worker may be silent before it is reported. */
+	uint64_t patience_ns;
+
 	struct pool_stats stats;
 };
 
-/*
- * Start `nr` processes that run "git <args> --protocol=<n>". Returns how many could be
- * started; that can be fewer, down to none, and the caller has to cope. The
- * reason has been reported then.
- */
-int pool_start(struct worker_pool *pool, int nr, const struct strvec *args,
+/* Make a pool that has no worker, and will never have more than `max`. */
+void pool_init(struct worker_pool *pool, int max,
 	       const struct git_hash_algo *algo);
 
 /*
- * Returns the worker that has the fewest unanswered batches, or -1 if all
- * running ones have POOL_BATCHES_PER_WORKER of them.
+ * Start `nr` more processes, which run "git <args> --protocol=<n>", and use
+ * all that there are. Returns how many could be started; that can be fewer,
+ * down to none, and the caller has to cope. The reason has been reported then.
+ */
+int pool_start(struct worker_pool *pool, int nr, const struct strvec *args);
+
+/*
+ * Give batches to `nr` workers only, which is at least 1; those that were lost
+ * do not count. The others finish what they have, and wait.
+ */
+void pool_use(struct worker_pool *pool, int nr);
+
+/* How many running workers are in use? */
+int pool_in_use(const struct worker_pool *pool);
+
+/*
+ * Returns the worker in use that has the fewest unanswered batches, or -1 if
+ * all running ones have POOL_BATCHES_PER_WORKER of them.
  */
 int pool_free_worker(const struct worker_pool *pool);
 

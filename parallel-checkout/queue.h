@@ -15,6 +15,8 @@
  * goes on with the one that has most left.
  */
 
+#include "mem-pool.h"
+#include "prio-queue.h"
 #include "strbuf.h"
 #include "strmap.h"
 
@@ -22,6 +24,7 @@ struct queue_dir {
 	uint32_t first, last;	/* of its entries that are queued */
 	size_t left;		/* how many these are */
 	int workers;		/* that have it as their directory */
+	uint64_t rank;		/* in the ranking; 0 if it is not in there */
 };
 
 struct checkout_queue {
@@ -41,6 +44,13 @@ struct checkout_queue {
 	struct strmap dir_of_path;
 	struct strbuf last_path;	/* the directory added to last */
 	uint32_t last_dir;
+
+	/*
+	 * Directories by how much is left in them. They may have moved down
+	 * since they were put there, but not up.
+	 */
+	struct prio_queue ranking;
+	struct mem_pool pool;
 
 	/* The directory of each worker, or QUEUE_NO_DIR. */
 	uint32_t *worker_dir;

@@ -193,7 +193,7 @@ void wire_put_item(struct strbuf *out, const struct checkout_item *item,
 void wire_put_summary(struct strbuf *out, const struct wire_summary *summary)
 {
 	put_u64(out, summary->busy_ns);
-	put_u64(out, summary->cpu_ns);
+	put_u64(out, summary->run_ns);
 	put_u64(out, summary->bytes);
 }
 
@@ -295,7 +295,7 @@ int wire_get_summary(struct wire_cursor *cursor, struct wire_summary *summary)
 	if (cursor->p == cursor->end)
 		return 0;
 	if (get_u64(cursor, &summary->busy_ns) ||
-	    get_u64(cursor, &summary->cpu_ns) ||
+	    get_u64(cursor, &summary->run_ns) ||
 	    get_u64(cursor, &summary->bytes))
 		return -1;
 	return 1;

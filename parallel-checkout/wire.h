@@ -44,7 +44,7 @@ enum wire_type {
 /* What a worker says about the batch that its results belong to. */
 struct wire_summary {
 	uint64_t busy_ns;	/* from the first item to the last result */
-	uint64_t cpu_ns;	/* of these, on a processor; 0 if not known */
+	uint64_t run_ns;	/* see run-clock.h; 0 if not known */
 	uint64_t bytes;		/* written to files */
 };
 

@@ -15,6 +15,17 @@ TEST_PASSES_SANITIZE_LEAK=true
 
 TRASH=$(pwd)
 
+# Numbers of workers, beside 1, which stands for none. Under valgrind, each
+# process takes a second to start.
+if test -n "$GIT_VALGRIND"
+then
+	SOME_WORKERS=2
+	MORE_WORKERS=2
+else
+	SOME_WORKERS="2 16"
+	MORE_WORKERS="2 4 16"
+fi
+
 # new_repo <name> [<source>]: without a working tree, borrowing from "repo"
 new_repo () {
 	rm -rf "$1" &&
@@ -88,7 +99,7 @@ age_files () {
 # used with with_workers, once). Exit codes, messages and files must be the same.
 compare_with_sequential () {
 	name=$1 &&
-	for w in 1 2 16
+	for w in 1 $SOME_WORKERS
 	do
 		new_repo $name-$w &&
 		{
@@ -99,7 +110,7 @@ compare_with_sequential () {
 		git -C $name-$w ls-files -s >$name-$w.index &&
 		rm -rf $name-$w/.git || return 1
 	done &&
-	for w in 2 16
+	for w in $SOME_WORKERS
 	do
 		test_cmp $name-1.code $name-$w.code &&
 		test_cmp $name-1.err $name-$w.err &&
@@ -179,7 +190,7 @@ test_expect_success 'setup' '
 	mkdir outside
 '
 
-for w in 1 2 4 16
+for w in 1 $MORE_WORKERS
 do
 	test_expect_success "checkout, switch and back ($w workers)" '
 		new_repo tree &&
@@ -237,7 +248,7 @@ do
 done
 
 test_expect_success 'trace2 of the main process and its workers' '
-	for w in 2 4 16
+	for w in $MORE_WORKERS
 	do
 		new_repo traced &&
 		with_workers $w -C traced checkout -f one &&
@@ -279,6 +290,35 @@ test_expect_success 'trace2 of the main process and its workers' '
 	done
 '
 
+test_expect_success 'trace2 has all that the documentation speaks of' '
+	new_repo documented &&
+	with_workers 2 -C documented checkout -f one &&
+	for key in workers batches entries removals bytes conflicts declined \
+		lost_workers busy_us running_us waited_us
+	do
+		stat_of $key >actual &&
+		test_line_count = 1 actual || return 1
+	done &&
+	for key in batches entries bytes conflicts busy_us waited_us
+	do
+		stat_of worker/$key >actual &&
+		test_line_count = 2 actual || return 1
+	done &&
+	grep "child_start.*checkout--worker" trace.event >actual &&
+	test_line_count = 2 actual &&
+
+	# The batches add up to the whole.
+	grep "region_leave.*\"category\":\"pcheckout\",\"label\":\"batch\"" \
+		trace.event >actual &&
+	test_line_count = $(stat_of batches) actual &&
+	for key in entries bytes
+	do
+		stat_of $key >expect &&
+		stat_of batch/$key | sum >actual &&
+		test_cmp expect actual || return 1
+	done
+'
+
 # The size of a batch depends on the speed of the machine, but it has to be
 # terribly slow to come near to one.
 test_expect_success 'entries come in batches' '
@@ -303,7 +343,7 @@ test_expect_success 'sequential checkout traces its bytes' '
 '
 
 test_expect_success 'workers replace files that are unmodified' '
-	for w in 2 16
+	for w in $SOME_WORKERS
 	do
 		new_repo switch &&
 		git -C switch checkout -q -f one &&
@@ -323,7 +363,7 @@ test_expect_success 'workers replace files that are unmodified' '
 # "git reset --hard" does not refresh the index first, so that the index does
 # not know about the files as they are now.
 test_expect_success 'touched, dirty and racily clean files are conflicts' '
-	for w in 2 16
+	for w in $SOME_WORKERS
 	do
 		new_repo touched &&
 		git -C touched checkout -q -f one &&
@@ -365,7 +405,7 @@ test_expect_success 'touched, dirty and racily clean files are conflicts' '
 
 # More than those few that the main process does alone.
 test_expect_success 'many conflicts' '
-	for w in 1 2 16
+	for w in 1 $SOME_WORKERS
 	do
 		new_repo many &&
 		git -C many checkout -q -f one &&
@@ -539,7 +579,7 @@ test_expect_success 'directories become files, and files directories' '
 		git fast-import --quiet <stream &&
 		rm stream
 	) &&
-	for w in 1 2 16
+	for w in 1 $SOME_WORKERS
 	do
 		with_workers $w -C df checkout -f dirs &&
 		verify_worktree df &&
@@ -569,7 +609,7 @@ test_expect_success 'directories become files, and files directories' '
 '
 
 test_expect_success SYMLINKS 'symbolic links in the place of leading directories' '
-	for w in 1 2 16
+	for w in 1 $SOME_WORKERS
 	do
 		new_repo leading &&
 		git -C leading checkout -q -f one &&
@@ -616,7 +656,7 @@ test_expect_success SYMLINKS 'symbolic links and files trade places' '
 		git commit -q -m 2 &&
 		git tag 2
 	) &&
-	for w in 1 2 16
+	for w in 1 $SOME_WORKERS
 	do
 		age_links=$(cd links && ls) &&
 		with_workers $w -C links checkout -q 1 &&
@@ -652,7 +692,7 @@ test_expect_success 'missing blobs' '
 	sort messages >expect &&
 	git -C repo ls-tree -r --name-only one |
 		grep -v -x -e d11/f11 -e d20/big -e d69/f42 >files.expect &&
-	for w in 1 2 16
+	for w in 1 $SOME_WORKERS
 	do
 		find loose -mindepth 1 -maxdepth 1 ! -name .git \
 			-exec rm -rf {} + &&
@@ -703,7 +743,7 @@ test_expect_success 'corrupt loose blob' '
 	chmod +w $obj &&
 	test_copy_bytes 1000 <$obj >short &&
 	cp short $obj &&
-	for w in 1 2 16
+	for w in 1 $SOME_WORKERS
 	do
 		find loose -mindepth 1 -maxdepth 1 ! -name .git \
 			-exec rm -rf {} + &&
@@ -729,7 +769,7 @@ test_expect_success 'corrupt packed blob' '
 	chmod +w $pack &&
 	printf "\0\0\0\0\0\0\0\0\0\0" |
 		dd of=$pack bs=1 seek=$(($offset + 50000)) conv=notrunc &&
-	for w in 1 2 16
+	for w in 1 $SOME_WORKERS
 	do
 		find packed -mindepth 1 -maxdepth 1 ! -name .git \
 			-exec rm -rf {} + &&
@@ -850,7 +890,7 @@ test_expect_success 'setup encodings' '
 # Attributes are read directory by directory, and dropped when another
 # directory is entered. What was queued must not refer to them.
 test_expect_success 'encodings of attributes files in subdirectories' '
-	for w in 1 2 16
+	for w in 1 $SOME_WORKERS
 	do
 		rm -rf encodings/?? &&
 		with_workers $w -C encodings reset --hard &&
@@ -903,7 +943,7 @@ test_expect_success 'failed encoding is reported once' '
 	test_cmp actual.1 actual.2
 '
 
-for w in 1 2 16
+for w in 1 $SOME_WORKERS
 do
 	test_expect_success "checkout-index --prefix ($w workers)" '
 		new_repo prefix &&
@@ -1012,7 +1052,7 @@ test_expect_success 'checkout-index --temp' '
 '
 
 test_expect_success 'checkout-index --stage' '
-	for w in 1 2 16
+	for w in 1 $SOME_WORKERS
 	do
 		rm -rf stages &&
 		git init -q stages &&
@@ -1054,7 +1094,7 @@ test_expect_success 'checkout-index --stage' '
 '
 
 test_expect_success 'checkout-index --no-create' '
-	for w in 1 2 16
+	for w in 1 $SOME_WORKERS
 	do
 		new_repo nocreate &&
 		(
@@ -1117,7 +1157,7 @@ test_expect_success POSIXPERM 'core.fileMode=false' '
 '
 
 test_expect_success 'core.symlinks=false' '
-	for w in 1 2 16
+	for w in 1 $SOME_WORKERS
 	do
 		new_repo nolinks &&
 		(
@@ -1161,7 +1201,7 @@ test_expect_success 'core.symlinks=false' '
 '
 
 test_expect_success POSIXPERM 'umask' '
-	for w in 1 2 16
+	for w in 1 $SOME_WORKERS
 	do
 		new_repo umask &&
 		(
@@ -1181,7 +1221,7 @@ test_expect_success POSIXPERM 'umask' '
 test_expect_success 'SHA-256' '
 	git init --object-format=sha256 sha256 &&
 	git -C sha256 fast-import --quiet <stream &&
-	for w in 1 2 16
+	for w in 1 $SOME_WORKERS
 	do
 		with_workers $w -C sha256 checkout -f one &&
 		verify_worktree sha256 &&
@@ -1194,13 +1234,13 @@ test_expect_success 'values that are no number' '
 	new_repo config &&
 	test_expect_code 128 git -C config -c checkout.workers=many \
 		checkout -f one 2>err &&
-	test_grep "bad numeric config value .many. for .checkout.workers." err &&
+	test_grep "bad value .many. for .checkout.workers.: neither a number nor .auto." err &&
 	test_expect_code 128 git -C config -c checkout.workers=2 \
 		-c checkout.thresholdForParallelism=1.5 checkout -f one 2>err &&
 	test_grep "bad numeric config value .1.5. for .checkout.thresholdForParallelism." err &&
 	test_expect_code 128 env GIT_TEST_CHECKOUT_WORKERS=x \
 		git -C config checkout -f one 2>err &&
-	test_grep "invalid value for .GIT_TEST_CHECKOUT_WORKERS.: .x." err &&
+	test_grep "bad value .x. for .GIT_TEST_CHECKOUT_WORKERS." err &&
 	test_path_is_missing config/d11 &&
 	test_path_is_missing config/.git/index.lock
 '
@@ -1280,7 +1320,7 @@ test_expect_success 'zero or less is the number of cores' '
 '
 
 test_expect_success 'progress counts to the end' '
-	for w in 1 2 16
+	for w in 1 $SOME_WORKERS
 	do
 		new_repo progress &&
 		echo untracked >progress/top &&
@@ -1290,7 +1330,7 @@ test_expect_success 'progress counts to the end' '
 			checkout -f --progress one &&
 		total=$(wc -l <one.tree | tr -d " ") &&
 		tr "\r" "\n" <stderr >lines &&
-		test_grep "Updating files: 100% ($total/$total), done" lines &&
+		test_grep "Updating files: 100% ($total/$total), .*/s, done" lines &&
 		sed -n "s/^Updating files: *[0-9]*% (\([0-9]*\)\/.*/\1/p" lines >numbers &&
 		sort -n numbers >sorted &&
 		test_cmp sorted numbers || return 1
@@ -1520,7 +1560,10 @@ test_expect_success 'workers that answer a batch only in part' '
 	faulty 2 2
 '
 
-test_expect_success 'workers that cannot be executed' '
+# Valgrind does not survive an execve() that fails late.
+test -n "$GIT_VALGRIND" || test_set_prereq LATE_EXEC_ERROR
+
+test_expect_success LATE_EXEC_ERROR 'workers that cannot be executed' '
 	rm -rf fake &&
 	mkdir fake &&
 	echo "#!$TRASH/no/such/interpreter" >fake/git &&

@@ -1097,6 +1097,26 @@ test_expect_success 'every flipped bit is survived' '
 	done
 '
 
+# What a fuzzer made of recorded frames; see oss-fuzz/fuzz-checkout-wire.c.
+test_expect_success 'frames that a fuzzer found' '
+	for file in "$TEST_DIRECTORY"/../oss-fuzz/corpus-checkout-wire/*
+	do
+		rm -rf found &&
+		mkdir found &&
+		code=0 &&
+		git checkout--worker --protocol=1 --root=found \
+			<"$file" >answer 2>err || code=$? &&
+		case $code in
+		0|128)
+			;;
+		*)
+			echo "$file: exit code $code"
+			false
+			;;
+		esac || return 1
+	done
+'
+
 test_expect_success 'nobody listens' '
 	item 1 nobody | encode &&
 	{ git checkout--worker --protocol=1 <frames || :; } | : &&
@@ -1127,6 +1147,12 @@ test_expect_success 'other hash algorithm' '
 	)
 '
 
+# traced <key>: the keys and numbers in trace.event; <key> is a basic pattern
+traced () {
+	sed -n "s|.*\"category\":\"pcheckout\",\"key\":\"\($1\)\",\"value\":\"\([0-9]*\)\".*|\1 \2|p" \
+		trace.event
+}
+
 test_expect_success 'trace2' '
 	mkdir trace &&
 	echo dirty >trace/conflict &&
@@ -1139,13 +1165,45 @@ test_expect_success 'trace2' '
 	GIT_TRACE2_EVENT="$(pwd)/trace.event" \
 		git checkout--worker --protocol=1 <frames >answer &&
 	test_region pcheckout worker trace.event &&
+	grep "region_leave.*\"category\":\"pcheckout\",\"label\":\"batch\"" \
+		trace.event >batches &&
+	test_line_count = 2 batches &&
+	traced "batch/[a-z]*" >actual &&
+	cat >expect <<-\EOF &&
+	batch/entries 2
+	batch/bytes 6
+	batch/entries 2
+	batch/bytes 6
+	EOF
+	test_cmp expect actual &&
 	test_trace2_data pcheckout worker/batches 2 <trace.event &&
 	test_trace2_data pcheckout worker/entries 4 <trace.event &&
 	test_trace2_data pcheckout worker/bytes 12 <trace.event &&
 	test_trace2_data pcheckout worker/conflicts 2 <trace.event &&
 	test_trace2_data pcheckout collision/basename trace/conflict <trace.event &&
 	test_trace2_data pcheckout collision/dirname trace/conflict/file <trace.event &&
-	grep "worker/waited_us" trace.event
+
+	for key in busy_us waited_us
+	do
+		traced worker/$key >actual &&
+		test_line_count = 1 actual || return 1
+	done
+'
+
+# Windows has no clock for the time on a processor.
+test_expect_success !MINGW 'trace2: waiting is to be busy and not on a processor' '
+	for key in busy_us running_us disk_us
+	do
+		traced worker/$key >actual &&
+		test_line_count = 1 actual &&
+		cut -d" " -f2 actual >worker.$key || return 1
+	done &&
+	test "$(cat worker.busy_us)" -gt 0 &&
+	test "$(cat worker.running_us)" -gt 0 &&
+	waiting=$(($(cat worker.busy_us) - $(cat worker.running_us))) &&
+	difference=$(($(cat worker.disk_us) - (waiting > 0 ? waiting : 0))) &&
+	test $difference -ge -1 &&
+	test $difference -le 1
 '
 
 test_done

@@ -10,40 +10,12 @@ not, and files that decide how the ones after them are written.
 TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
 . "$TEST_DIRECTORY/lib-parallel-checkout.sh"
+. "$TEST_DIRECTORY/lib-broken-worker.sh"
 
-# A "git" that breaks the first worker it is asked for, in the way that
-# "$TRASH_DIRECTORY/break" says, and that is the real one otherwise.
 test_expect_success 'setup' '
-	mkdir fake &&
-	write_script fake/git <<-EOF &&
-	if test "\$1" = checkout--worker && mkdir "$TRASH_DIRECTORY/broken"
-	then
-		. "$TRASH_DIRECTORY/break"
-	fi 2>/dev/null
-	exec "$GIT_BUILD_DIR/git" "\$@"
-	EOF
-	git init files &&
-	(
-		cd files &&
-		for i in $(test_seq 1 300)
-		do
-			echo "content $i" >file$i || return 1
-		done &&
-		git add . &&
-		git commit -q -m files
-	)
+	setup_broken_worker &&
+	setup_files
 '
-
-# usage: break_worker <shell commands>
-break_worker () {
-	rm -rf "$TRASH_DIRECTORY/broken" &&
-	echo "$1" >"$TRASH_DIRECTORY/break"
-}
-
-# usage: faulty_git <git arguments>
-faulty_git () {
-	GIT_EXEC_PATH="$TRASH_DIRECTORY/fake" "$GIT_BUILD_DIR/git" "$@"
-}
 
 # usage: trace_value <key> <file>
 trace_value () {

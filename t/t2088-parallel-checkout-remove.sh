@@ -10,6 +10,8 @@ with one worker, where the classic code does it.
 TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
 . "$TEST_DIRECTORY/lib-parallel-checkout.sh"
+. "$TEST_DIRECTORY/lib-broken-worker.sh"
+. "$TEST_DIRECTORY/lib-slowfs.sh"
 
 # usage: workers_git <n> <git arguments>
 # What it says is in err, and the trace of the main process in trace.
@@ -80,6 +82,15 @@ do
 			traced removals 251 &&
 			traced lost_workers 0
 		fi
+	'
+
+	test_expect_success "progress counts removed files, workers=$workers" '
+		fresh progress &&
+		test_env GIT_PROGRESS_DELAY=0 workers_git $workers -C progress \
+			switch --progress --detach origin/few &&
+		tr "\015" "\012" <err >lines &&
+		test_grep "^Updating files: *[1-9][0-9]*% ([1-9][0-9]*/241)" lines &&
+		test_grep "^Updating files: 100% (241/241), done\." lines
 	'
 
 	test_expect_success "what is not tracked stays, workers=$workers" '
@@ -222,20 +233,12 @@ test_expect_success 'a removed submodule among removed files' '
 
 # The first worker that is asked for dies when it is given something.
 test_expect_success 'workers that are lost while they remove' '
-	mkdir fake &&
-	write_script fake/git <<-EOF &&
-	if test "\$1" = checkout--worker && mkdir "$TRASH_DIRECTORY/broken"
-	then
-		dd bs=1 count=1
-		exit 1
-	fi >/dev/null 2>&1
-	exec "$GIT_BUILD_DIR/git" "\$@"
-	EOF
+	setup_broken_worker &&
 	for w in 2 3
 	do
 		fresh lost &&
-		rm -rf broken &&
-		GIT_EXEC_PATH="$TRASH_DIRECTORY/fake" "$GIT_BUILD_DIR/git" -C lost \
+		break_worker "dd bs=1 count=1 >/dev/null 2>&1; exit 1" &&
+		faulty_git -C lost \
 			-c checkout.workers=$w -c checkout.thresholdForParallelism=0 \
 			switch -q --detach origin/few 2>err &&
 		echo "warning: a checkout worker has ended early; its files are written again" >expect &&
@@ -246,6 +249,41 @@ test_expect_success 'workers that are lost while they remove' '
 		test_path_is_missing lost/a &&
 		test_path_is_missing lost/e || return 1
 	done
+'
+
+# The file system has removed the directory, and who asked for it is gone before
+# it hears of that. Whoever asks again finds nothing there.
+test_expect_success SLOWFS 'workers that are killed while they remove directories' '
+	slowfs_mount slow --entry-timeout=0 --attr-timeout=0 &&
+	fresh killed &&
+	git -C killed config core.worktree "$(pwd)/slow" &&
+	git -C killed checkout -q -f &&
+	break_worker : &&
+	slowfs_control slow "latency rmdir=2000000" &&
+	{
+		faulty_git -C killed -c checkout.workers=3 \
+			-c checkout.thresholdForParallelism=0 \
+			switch -q --detach origin/few 2>err &
+	} &&
+	main=$! &&
+	test_when_finished "kill $main $(cat pids) 2>/dev/null || :" &&
+	tries=0 &&
+	until test $(slowfs_count slow rmdir) -ge 2
+	do
+		tries=$(($tries + 1)) &&
+		test $tries -lt 200 &&
+		sleep 0.05 || return 1
+	done &&
+	kill -KILL $(cat pids) &&
+	slowfs_control slow "latency 0" &&
+	wait $main &&
+	find slow -name .slowfs -o -print | sort >actual &&
+	cat >expect <<-\EOF &&
+	slow
+	slow/keep
+	slow/keep/stays
+	EOF
+	test_cmp expect actual
 '
 
 test_expect_success SYMLINKS 'links are made by workers' '

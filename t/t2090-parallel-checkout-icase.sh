@@ -174,6 +174,13 @@ test_same_as_sequential 'a directory, then a file' <<\EOF
 100644 a
 EOF
 
+test_same_as_sequential 'three files, then a directory' <<\EOF
+100644 FILE
+100644 File
+100644 fILE
+100644 file/x
+EOF
+
 test_same_as_sequential 'a link, then a directory' <<\EOF
 120000 D
 100644 d/x

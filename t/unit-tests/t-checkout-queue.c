@@ -109,6 +109,77 @@ static void t_crowd(void)
 	queue_release(&queue);
 }
 
+/* The directory that a worker should go to, found by looking at all. */
+static uint32_t best_dir(const struct checkout_queue *queue)
+{
+	uint32_t best = QUEUE_NO_DIR;
+	size_t most = 0;
+	int crowded = 1;
+
+	for (uint32_t i = 0; i < queue->dirs_nr; i++) {
+		const struct queue_dir *dir = &queue->dirs[i];
+		size_t share = dir->left * 1024 / (dir->workers + 1);
+		int is_crowded = dir->workers >= 4;
+
+		if (!share || is_crowded > crowded ||
+		    (is_crowded == crowded && share <= most))
+			continue;
+		best = i;
+		most = share;
+		crowded = is_crowded;
+	}
+	return best;
+}
+
+static void t_random(void)
+{
+	struct checkout_queue queue;
+	struct strbuf path = STRBUF_INIT;
+	uint32_t state = 1, added = 0, id;
+	int chosen = 0;
+
+	queue_init(&queue);
+	for (int step = 0; step < 60000; step++) {
+		int worker, has_dir;
+		uint32_t want;
+
+		state = state * 1664525 + 1013904223;
+
+		/* more is added than taken at first */
+		if (step < 20000 ? state >> 30 : state >> 29 == 7) {
+			strbuf_reset(&path);
+			strbuf_addf(&path, "%u/file",
+				    (unsigned)((state >> 8) % 300 *
+					       ((state >> 17) % 3)));
+			queue_add(&queue, added++, path.buf);
+			continue;
+		}
+		worker = (state >> 8) % 20;
+		if ((state >> 16) % 8 == 0) {
+			if (!queue_first(&queue, &id))
+				queue_take(&queue, id);
+			continue;
+		}
+		want = worker < queue.workers ?
+			queue.worker_dir[worker] : QUEUE_NO_DIR;
+		has_dir = want != QUEUE_NO_DIR && queue.dirs[want].left;
+		if (!has_dir) {
+			want = best_dir(&queue);
+			chosen++;
+		}
+		if (queue_next(&queue, worker, &id)) {
+			check_uint(want, ==, QUEUE_NO_DIR);
+			continue;
+		}
+		if (!check_uint(queue.slots[id].dir, ==, want))
+			break;
+		queue_take(&queue, id);
+	}
+	check_int(chosen, >, 1000);
+	strbuf_release(&path);
+	queue_release(&queue);
+}
+
 /* Entries that are put off have a number and are not queued. */
 static void t_gaps(void)
 {
@@ -180,6 +251,7 @@ int cmd_main(int argc UNUSED, const char **argv UNUSED)
 	TEST(t_order(), "the order of the queue");
 	TEST(t_directories(), "the order of directories");
 	TEST(t_crowd(), "few workers in a directory");
+	TEST(t_random(), "the fullest directory, whatever came before");
 	TEST(t_gaps(), "numbers that are left out");
 	TEST(t_prune(), "directories to be removed, level by level");
 

@@ -241,7 +241,7 @@ static void t_no_shrink_before_the_end(void)
 	check_uint(tune_batch_size(&now), <, TUNE_MAX_BATCH);
 }
 
-static int is_waiting(int workers, int cores, uint64_t busy_ns, uint64_t cpu_ns)
+static int is_waiting(int workers, int cores, uint64_t busy_ns, uint64_t run_ns)
 {
 	const struct tune_batch now = {
 		.workers = workers,
@@ -249,7 +249,7 @@ static int is_waiting(int workers, int cores, uint64_t busy_ns, uint64_t cpu_ns)
 		.queued = 1000,
 		.entries = 1000,
 		.busy_ns = busy_ns,
-		.cpu_ns = cpu_ns,
+		.run_ns = run_ns,
 	};
 
 	return tune_is_waiting(&now);
@@ -263,13 +263,14 @@ static void t_waiting(void)
 	check_int(is_waiting(2, 2, 2 * s, 2 * s), ==, 0);
 	check_int(is_waiting(8, 16, 8 * s, 7 * s), ==, 0);
 	/* more of them, which take turns */
-	check_int(is_waiting(32, 2, 32 * s, 2 * s), ==, 0);
-	/* a tenth of the time on a processor, with one each and with fewer */
+	check_int(is_waiting(32, 2, 32 * s, 32 * s), ==, 0);
+	/* a tenth of the time running, with a processor for each or not */
 	check_int(is_waiting(2, 2, 20 * s, 2 * s), ==, 1);
 	check_int(is_waiting(2, 16, 20 * s, 2 * s), ==, 1);
 	check_int(is_waiting(32, 2, 320 * s, 2 * s), ==, 1);
-	/* the others use the time that one waits */
-	check_int(is_waiting(20, 2, 20 * s, 2 * s), ==, 0);
+	check_int(is_waiting(32, 2, 32 * s, 4 * s), ==, 1);
+	/* half of the time, which says nothing */
+	check_int(is_waiting(20, 2, 20 * s, 10 * s), ==, 0);
 	/* nothing is known */
 	check_int(is_waiting(2, 2, 0, 0), ==, 0);
 	check_int(is_waiting(2, 2, 2 * s, 0), ==, 0);
@@ -296,11 +297,271 @@ static void t_waiting_batch(void)
 	now.cores = 2;
 	now.entries = 1000;
 	now.busy_ns = now.entries * 5 * 1000 * 1000;
-	now.cpu_ns = now.busy_ns;
+	now.run_ns = now.busy_ns;
 	check_uint(tune_batch_size(&now), ==, 1);
-	now.cpu_ns = now.busy_ns / 100;
+	now.run_ns = now.busy_ns / 100;
 	check_uint(tune_batch_size(&now), >=, 2);
 	check_uint(tune_batch_size(&now), <=, 10);
+}
+
+/*
+ * A machine, simulated: what an entry needs of a processor, how long it has to
+ * wait for something that many can wait for at the same time (a server), and
+ * for how long it needs something that there is only one of (the arm of a
+ * disk). Times are in microseconds.
+ */
+struct machine {
+	int cores, max_workers;
+	double cpu_us, wait_us, one_us;
+};
+
+struct outcome {
+	double ms;
+	int most, last;		/* workers */
+};
+
+#define START_US 1500		/* to start a worker */
+#define STEP_US 5000
+
+/* Entries per microsecond. */
+static double speed(const struct machine *m, int workers)
+{
+	double rate = workers / (m->cpu_us + m->wait_us + m->one_us);
+
+	if (m->cpu_us && rate > m->cores / m->cpu_us)
+		rate = m->cores / m->cpu_us;
+	if (m->one_us && rate > 1 / m->one_us)
+		rate = 1 / m->one_us;
+	return rate;
+}
+
+static double fixed_ms(const struct machine *m, int workers, size_t entries)
+{
+	return (entries / speed(m, workers) +
+		(workers > 1 ? workers * START_US : 0)) / 1000;
+}
+
+static double best_ms(const struct machine *m, size_t entries)
+{
+	double best = fixed_ms(m, 1, entries);
+
+	for (int workers = 2; workers <= m->max_workers; workers *= 2) {
+		double ms = fixed_ms(m, workers, entries);
+
+		if (ms < best)
+			best = ms;
+	}
+	return best;
+}
+
+/* What one entry has its writer run for, or wait for its turn to run. */
+static double run_us(const struct machine *m, int workers)
+{
+	double rate = speed(m, workers);
+
+	return m->cpu_us && rate < 0.999 * m->cores / m->cpu_us ?
+		m->cpu_us : workers / rate - m->wait_us - m->one_us;
+}
+
+static void take_sample(const struct machine *m, struct tune_sample *now,
+			double now_us, double done, int workers, size_t entries)
+{
+	now->run_ns += (done - now->entries) * run_us(m, workers) * 1000;
+	now->now_ns = now_us * 1000;
+	now->entries = done;
+	now->queued = entries - (size_t)done;
+	now->complete = 1;
+}
+
+/* Do `entries` entries as parallel-checkout.c would. */
+static struct outcome run_auto(const struct machine *m, int threshold,
+			       size_t entries)
+{
+	struct tune_sample now = { 0 };
+	struct outcome outcome = { 0 };
+	struct tune_auto tune;
+	double now_us = 0, done = 0;
+	int workers = 0, alone;
+
+	tune_auto_init(&tune, threshold, &now);
+	alone = !tune_auto_is_late(&tune, 0);
+	while (done < entries && alone) {
+		now_us += 1 / speed(m, 1);
+		take_sample(m, &now, now_us, ++done, 1, entries);
+		now.busy_ns = now.now_ns;
+		if (tune_auto_is_notable(&tune, now.busy_ns))
+			tune_auto_observe(&tune, &now);
+		else
+			alone = !tune_auto_is_late(&tune, now.busy_ns);
+	}
+	if (tune_auto_is_worth(&tune, &now)) {
+		tune_auto_limit(&tune, m->cores, m->max_workers);
+		workers = outcome.most = tune_auto_start(&tune, &now);
+		now_us += workers * START_US;
+	}
+	while (done < entries) {
+		int want;
+
+		now_us += STEP_US;
+		done += STEP_US * speed(m, workers ? workers : 1);
+		if (!workers || done >= entries)
+			continue;
+		take_sample(m, &now, now_us, done, workers, entries);
+		want = tune_auto_next(&tune, &now);
+		if (want > outcome.most) {
+			/* Those that there are go on in the meantime. */
+			double us = (want - outcome.most) * START_US;
+
+			now_us += us;
+			done += us * speed(m, workers);
+			outcome.most = want;
+		}
+		workers = want;
+	}
+	outcome.ms = now_us / 1000;
+	outcome.last = workers;
+	return outcome;
+}
+
+static const struct machine ssd = { 2, 64, 40, 0, 2 };
+static const struct machine large = { 32, 64, 40, 0, 0.5 };
+static const struct machine nfs = { 2, 64, 60, 5000, 0 };
+static const struct machine far = { 2, 64, 60, 30000, 0 };
+static const struct machine locked = { 2, 64, 60, 1000, 400 };
+static const struct machine arm = { 2, 64, 60, 0, 12000 };
+static const struct machine one_core = { 1, 64, 60, 0, 0 };
+
+static void t_auto_near_best(void)
+{
+	const struct machine *all[] = {
+		&ssd, &large, &nfs, &far, &locked, &arm, &one_core
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		double seconds[] = { 2, 5, 20 };
+
+		for (size_t j = 0; j < ARRAY_SIZE(seconds); j++) {
+			size_t entries = seconds[j] * 1e6 *
+				speed(all[i], all[i]->max_workers);
+			struct outcome got = run_auto(all[i], -1, entries);
+			double best = best_ms(all[i], entries);
+
+			if (!check(got.ms <= 1.10 * best))
+				test_msg("machine %d, %d entries: %d ms, best %d ms",
+					 (int)i, (int)entries, (int)got.ms,
+					 (int)best);
+		}
+	}
+}
+
+static void t_auto_number(void)
+{
+	struct outcome got;
+
+	got = run_auto(&ssd, -1, 80000);
+	check_int(got.most, ==, 2);
+	check_int(got.last, ==, 2);
+	got = run_auto(&large, -1, 1000000);
+	check_int(got.last, >=, 16);
+	check_int(got.most, <=, 32);
+	got = run_auto(&nfs, -1, 20000);
+	check_int(got.last, ==, 64);
+	got = run_auto(&locked, -1, 20000);
+	check_int(got.last, <=, 32);
+	got = run_auto(&one_core, -1, 100000);
+	check_int(got.most, ==, 0);
+}
+
+/* What does not help is taken back; at the end it may just be trying again. */
+static void t_auto_one_arm(void)
+{
+	struct outcome got = run_auto(&arm, -1, 1000);
+
+	check_int(got.last, <=, 2);
+	check(got.ms <= 1.05 * fixed_ms(&arm, 1, 1000));
+}
+
+static void t_auto_limit(void)
+{
+	struct machine small = nfs;
+	struct tune_auto tune;
+	struct tune_sample now = { 0 };
+
+	small.max_workers = 5;
+	check_int(run_auto(&small, -1, 5000).most, ==, 5);
+	small.max_workers = 1;
+	check_int(run_auto(&small, -1, 500).most, ==, 0);
+
+	/* It turned out that there cannot be as many as were wanted. */
+	tune_auto_init(&tune, 0, &now);
+	tune_auto_limit(&tune, 8, 64);
+	check_int(tune_auto_start(&tune, &now), >, 3);
+	tune_auto_limit(&tune, 8, 3);
+	check_int(tune_auto_next(&tune, &now), ==, 3);
+}
+
+/* What takes no time is not worth a worker. */
+static void t_auto_small(void)
+{
+	check_int(run_auto(&ssd, -1, 1).most, ==, 0);
+	check_int(run_auto(&ssd, -1, 400).most, ==, 0);
+	check_int(run_auto(&ssd, -1, 2000).most, ==, 2);
+	check_int(run_auto(&nfs, -1, 3).most, ==, 0);
+}
+
+/* What a single entry takes tells that there is waiting, even with one core. */
+static void t_auto_slow_first(void)
+{
+	const struct machine far_core = { 1, 64, 60, 30000, 0 };
+
+	check_int(run_auto(&far_core, -1, 1000).most, >=, 32);
+}
+
+/* The main process also waits for filters, and for objects to be fetched. */
+static void t_auto_other_waiting(void)
+{
+	const uint64_t ms = 1000 * 1000;
+	struct tune_sample now = { 0 };
+	struct tune_auto tune;
+
+	tune_auto_init(&tune, -1, &now);
+	now.now_ns = now.busy_ns = 2 * ms;
+	tune_auto_observe(&tune, &now);
+	now.now_ns = 5000 * ms;
+	now.busy_ns = 22 * ms;
+	now.run_ns = 20 * ms;
+	now.queued = 1000;
+	tune_auto_limit(&tune, 2, 64);
+	check_int(tune_auto_start(&tune, &now), ==, 2);
+}
+
+static int is_worth(int threshold, size_t queued, int complete)
+{
+	struct tune_auto tune;
+	struct tune_sample now = { .queued = queued, .complete = complete };
+
+	tune_auto_init(&tune, threshold, &now);
+	return tune_auto_is_worth(&tune, &now);
+}
+
+static void t_auto_threshold(void)
+{
+	struct tune_auto tune;
+	struct tune_sample now = { 0 };
+
+	tune_auto_init(&tune, -1, &now);
+	check(!tune_auto_is_late(&tune, 0));
+	tune_auto_init(&tune, 0, &now);
+	check(tune_auto_is_late(&tune, 0));
+
+	check(!is_worth(-1, 100, 1));
+	check(!is_worth(0, 1, 1));
+	check(is_worth(0, 2, 1));
+	check(!is_worth(100, 99, 1));
+	check(is_worth(100, 100, 1));
+	check(!is_worth(100, 100, 0));
+	check(!is_worth(100000, 99999, 0));
+	check(is_worth(100000, 100000, 0));
 }
 
 int cmd_main(int argc UNUSED, const char **argv UNUSED)
@@ -316,6 +577,14 @@ int cmd_main(int argc UNUSED, const char **argv UNUSED)
 	TEST(t_waiting(), "when workers are said to wait");
 	TEST(t_guess_of_waiting(), "when they are expected to wait");
 	TEST(t_waiting_batch(), "batches of workers that wait");
+	TEST(t_auto_near_best(), "auto is near the best number");
+	TEST(t_auto_number(), "auto finds that number");
+	TEST(t_auto_one_arm(), "auto takes back what does not help");
+	TEST(t_auto_limit(), "auto stays within limits");
+	TEST(t_auto_small(), "auto starts no worker for a few entries");
+	TEST(t_auto_slow_first(), "auto sees that a single entry is slow");
+	TEST(t_auto_other_waiting(), "auto does not count what is no writing");
+	TEST(t_auto_threshold(), "auto obeys a threshold");
 
 	return test_done();
 }

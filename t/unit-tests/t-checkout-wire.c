@@ -305,7 +305,7 @@ static void t_results(void)
 {
 	struct wire_summary summary = {
 		.busy_ns = 0x0102030405060708,
-		.cpu_ns = 0x0807060504030201,
+		.run_ns = 0x0807060504030201,
 		.bytes = UINT64_MAX,
 	}, got_summary;
 	struct checkout_result results[4], result;
@@ -320,7 +320,7 @@ static void t_results(void)
 	wire_open_frame(&cursor, &frame);
 	if (check_int(wire_get_summary(&cursor, &got_summary), ==, 1)) {
 		check_uint(got_summary.busy_ns, ==, summary.busy_ns);
-		check_uint(got_summary.cpu_ns, ==, summary.cpu_ns);
+		check_uint(got_summary.run_ns, ==, summary.run_ns);
 		check_uint(got_summary.bytes, ==, summary.bytes);
 	}
 	for (size_t i = 0; i < nr; i++) {

@@ -2,12 +2,25 @@
 """The repositories that the cases check out, made once and kept."""
 
 import os
+import subprocess
+import sys
 
 from . import BenchError, Skip, measure
 
 # What a file takes on a file system beside its bytes, on average: half a page
 # at its end, inode, and name.
 OVERHEAD = 4096
+
+
+def linux_repo(scripts, root):
+    """The path of the Linux tree's repository, which is made if missing."""
+    path = os.path.join(root, ".cache", "bench", "linux.git")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    # does nothing if it is there; says itself what goes wrong
+    if subprocess.run([os.path.join(scripts, "make-linux-repo"), path],
+                      stdin=subprocess.DEVNULL).returncode:
+        sys.exit(1)
+    return path
 
 
 class Input:

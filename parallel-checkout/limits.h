@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PARALLEL_CHECKOUT_LIMITS_H
+#define PARALLEL_CHECKOUT_LIMITS_H
+
+/*
+ * What this machine lets us have: how many processors we may use, and how many
+ * workers there may be at most. A container with two processors on a large
+ * host is a machine with two processors.
+ *
+ * This only says what is allowed. What is good is for tune.c to say.
+ */
+
+/* Never more workers than that, whatever the machine has. */
+#define LIMITS_MAX_WORKERS 64
+
+/*
+ * Memory that a worker is counted with, in bytes. On the Linux tree 16 workers
+ * have 24 MiB of their own each on average (64 MiB where there was the largest
+ * file); pages of the pack are shared.
+ */
+#define LIMITS_WORKER_MEMORY (32 * 1024 * 1024)
+
+/*
+ * A worker is one process. As many are left to the main process, for filters,
+ * submodules, and fetches, and to others.
+ */
+#define LIMITS_WORKER_PROCESSES 2
+
+/* Descriptors that a worker takes in the main process: its two pipes. */
+#define LIMITS_WORKER_FDS 2
+
+struct checkout_limits {
+	/* The least of the three below; at least 1. */
+	int cores;
+
+	/*
+	 * LIMITS_MAX_WORKERS, or as many as there is memory, room for
+	 * processes and descriptors for, if that is less; at least 1.
+	 */
+	int max_workers;
+
+	/*
+	 * What they come from, to be told to who asks. INT_MAX: there is no
+	 * such limit, or nobody knows it.
+	 */
+	int cpus_online;	/* of the machine */
+	int cpus_allowed;	/* that we may be scheduled on */
+	int cpu_quota;		/* processor time, of one processor, rounded up */
+	int by_memory, by_processes, by_descriptors;	/* workers */
+};
+
+/*
+ * Find them out. `root` is put before the absolute path of each file that is
+ * read: "" for those of this machine, or a folder with others in it, for tests.
+ * A file that is missing, or that is not understood, limits nothing.
+ *
+ * On Linux it reads, see cgroups(7), proc(5) and the kernel's
+ * Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/:
+ *
+ *	/proc/self/cgroup, and for each cgroup named there and all those above it
+ *	v2: cpu.max memory.max memory.high memory.current memory.stat
+ *	    pids.max pids.current
+ *	v1: cpu.cfs_quota_us cpu.cfs_period_us memory.limit_in_bytes
+ *	    memory.usage_in_bytes memory.stat pids.max pids.current
+ *	/proc/meminfo
+ *
+ * where cgroups are mounted at the usual place, /sys/fs/cgroup. In a container
+ * that does not see the cgroups above it, what is mounted there is its own.
+ * Cached files do not count as used memory, since they make room.
+ *
+ * Elsewhere, only the processors that are online and the limit on descriptors
+ * are known. It takes some tenths of a millisecond at most; call it when
+ * workers are about to be started.
+ */
+void limits_read(struct checkout_limits *limits, const char *root);
+
+#endif /* PARALLEL_CHECKOUT_LIMITS_H */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PARALLEL_CHECKOUT_SETTINGS_H
+#define PARALLEL_CHECKOUT_SETTINGS_H
+
+/*
+ * What the user has to say about the workers of parallel checkout; see
+ * gitparallel-checkout(7).
+ */
+
+struct checkout_workers {
+	/* How many; 1 for none, 0 if that is to be found out. */
+	int nr;
+
+	/*
+	 * The number of entries from which on workers are worth it. Negative
+	 * if the time they take shall decide, which is only so if `nr` is 0.
+	 */
+	int threshold;
+};
+
+/*
+ * Ask GIT_TEST_CHECKOUT_WORKERS (which stands for a threshold of 0, too), then
+ * GIT_CHECKOUT_WORKERS, then checkout.workers; and for the threshold,
+ * checkout.thresholdForParallelism. Dies if one of them makes no sense.
+ */
+void get_checkout_workers(struct checkout_workers *config);
+
+#endif /* PARALLEL_CHECKOUT_SETTINGS_H */

@@ -1,0 +1,240 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+
+test_description='parallel checkout whose processes are stopped or killed
+
+A worker that stops answering is reported, and waited for. A main process that
+is killed leaves no worker behind, and no file that claims to be what it is not.
+'
+
+TEST_PASSES_SANITIZE_LEAK=true
+. ./test-lib.sh
+. "$TEST_DIRECTORY/lib-parallel-checkout.sh"
+. "$TEST_DIRECTORY/lib-broken-worker.sh"
+. "$TEST_DIRECTORY/lib-slowfs.sh"
+
+if test_have_prereq MINGW || test_have_prereq CYGWIN
+then
+	skip_all='skipping tests of signals, there are none here'
+	test_done
+fi
+
+test_expect_success 'setup' '
+	setup_broken_worker &&
+	setup_files
+'
+
+# A shell without job control starts jobs with SIGINT ignored; Perl mends that.
+#
+# usage: start <first worker does> <workers>: a checkout in "one"; sets $main
+start () {
+	rm -rf one err &&
+	git clone -q -n files one &&
+	break_worker "$1" &&
+	{
+		GIT_TEST_CHECKOUT_PATIENCE=${patience:-300} \
+		GIT_EXEC_PATH="$TRASH_DIRECTORY/fake" \
+			"$PERL_PATH" -e "\$SIG{INT} = \"DEFAULT\"; exec @ARGV or die" \
+			"$GIT_BUILD_DIR/git" -C one -c checkout.workers=$2 \
+			-c checkout.thresholdForParallelism=0 \
+			checkout -q -f HEAD 2>err &
+		main=$!
+	}
+}
+
+# usage: wait_until <command>...: at most some ten seconds
+wait_until () {
+	local i=0 &&
+	until "$@"
+	do
+		i=$(($i + 1)) &&
+		test $i -lt 200 &&
+		sleep 0.05 || return 1
+	done
+}
+
+told () {
+	grep "checkout worker .* has not answered" err >warnings
+}
+
+# usage: is_gone <pid>...
+is_gone () {
+	for pid
+	do
+		if kill -0 $pid 2>/dev/null &&
+			! grep -q "^State:.*Z" /proc/$pid/status 2>/dev/null
+		then
+			return 1
+		fi
+	done
+}
+
+test_expect_success 'a worker that stops answering' '
+	start "kill -STOP \$\$" 2 &&
+	test_when_finished "kill -CONT \$(cat pids) $main 2>/dev/null || :" &&
+	wait_until told &&
+	read -r word checkout worker pid rest <warnings &&
+	grep "^$pid$" pids &&
+
+	# once is enough, and nobody is killed
+	sleep 1 &&
+	told &&
+	test_line_count = 1 warnings &&
+	kill -0 $pid &&
+	kill -0 $main &&
+	kill -CONT $pid &&
+	wait $main &&
+	told &&
+	test_line_count = 1 warnings &&
+	test_line_count = 1 err &&
+	git -C one status --porcelain >status &&
+	test_must_be_empty status
+'
+
+test_expect_success 'a worker that does not end' '
+	start "\"$GIT_BUILD_DIR/git\" \"\$@\"; kill -STOP \$\$; exit" 2 &&
+	test_when_finished "kill -CONT \$(cat pids) $main 2>/dev/null || :" &&
+	wait_until told &&
+	read -r word checkout worker pid rest <warnings &&
+	grep "^$pid$" pids &&
+	kill -CONT $pid &&
+	wait $main &&
+	test_line_count = 1 err &&
+	git -C one status --porcelain >status &&
+	test_must_be_empty status
+'
+
+test_expect_success 'workers that answer are not reported' '
+	start : 2 &&
+	wait $main &&
+	test_must_be_empty err
+'
+
+for signal in INT TERM HUP KILL
+do
+	test_expect_success PERL "SIG$signal while a worker hangs" '
+		start "kill -STOP \$\$" 2 &&
+		test_when_finished "kill -CONT \$(cat pids) 2>/dev/null || :" &&
+		wait_until told &&
+		read -r word checkout worker pid rest <warnings &&
+		kill -$signal $main &&
+		! wait $main &&
+		kill -CONT $pid &&
+		wait_until is_gone $(cat pids) &&
+		if test $signal = KILL
+		then
+			rm one/.git/index.lock
+		fi &&
+		test_path_is_missing one/.git/index.lock &&
+		git -C one reset -q --hard &&
+		git -C one status --porcelain >status &&
+		test_must_be_empty status
+	'
+done
+
+# What Git says is clean is what it says.
+no_false_claims () {
+	git -C one update-index -q --refresh
+	git -C one diff-files --name-only >dirty &&
+	git -C one ls-files -s | sed "s/^[0-9]* \([0-9a-f]*\) 0	/\1 /" |
+	while read -r oid path
+	do
+		grep "^$path$" dirty >/dev/null ||
+		test $oid = "$(git -C one hash-object "$path")" || return 1
+	done
+}
+
+test_expect_success SLOWFS 'setup of a slow file system' '
+	slowfs_mount slow --entry-timeout=0 --attr-timeout=0 &&
+	(
+		cd files &&
+		git tag first &&
+		for i in $(test_seq 1 300)
+		do
+			echo "other content $i" >file$i || return 1
+		done &&
+		git commit -q -a -m second &&
+		git tag second
+	)
+'
+
+for signal in INT TERM HUP KILL
+do
+	test_expect_success SLOWFS,PERL "SIG$signal while workers write" '
+		test_when_finished "rm -rf slow/*" &&
+		slowfs_control slow "latency 0" &&
+		rm -rf one slow/tree &&
+		git clone -q -n files one &&
+		mkdir slow/tree &&
+		git -C one config core.worktree "$(pwd)/slow/tree" &&
+		git -C one checkout -q -f first &&
+		break_worker : &&
+		slowfs_control slow "latency create=20000" &&
+		{
+			GIT_EXEC_PATH="$TRASH_DIRECTORY/fake" "$PERL_PATH" -e "
+				\$SIG{INT} = \"DEFAULT\";
+				exec @ARGV or die;
+			" "$GIT_BUILD_DIR/git" -C one -c checkout.workers=2 \
+				-c checkout.thresholdForParallelism=0 \
+				checkout -q -f second 2>err &
+			main=$!
+		} &&
+		wait_until grep -q "^other" slow/tree/file40 2>/dev/null &&
+		kill -$signal $main &&
+		! wait $main &&
+		wait_until is_gone $(cat pids) &&
+		slowfs_control slow "latency 0" &&
+		grep -l "^other" slow/tree/file* >written &&
+		test_line_count -lt 300 written &&
+		if test $signal = KILL
+		then
+			rm one/.git/index.lock
+		fi &&
+		test_path_is_missing one/.git/index.lock &&
+		no_false_claims &&
+		test_file_not_empty dirty &&
+		git -C one reset -q --hard &&
+		git -C one status --porcelain >status &&
+		test_must_be_empty status
+	'
+done
+
+# The handle that a worker writes through belongs to the old directory. It must
+# not be used for what is written later, or Git would say that files are there
+# which are elsewhere.
+for workers in 1 2
+do
+	test_expect_success SLOWFS "a directory is moved away, workers=$workers" '
+		test_when_finished "rm -rf slow/* elsewhere" &&
+		slowfs_control slow "latency 0" &&
+		rm -rf one &&
+		git init -q one &&
+		mkdir -p slow/tree one/dir &&
+		for i in $(test_seq 1000 1300)
+		do
+			echo "content $i" >one/dir/file$i || return 1
+		done &&
+		git -C one add . &&
+		git -C one commit -q -m files &&
+		git -C one config core.worktree "$(pwd)/slow/tree" &&
+		slowfs_control slow "latency create=20000" &&
+		{
+			git -C one -c checkout.workers=$workers \
+				-c checkout.thresholdForParallelism=0 \
+				checkout -q -f HEAD 2>err &
+			main=$!
+		} &&
+		wait_until test -s slow/tree/dir/file1040 &&
+		mv slow/tree/dir slow/moved &&
+		slowfs_control slow "latency 0" &&
+		wait $main &&
+		test_path_is_file slow/tree/dir/file1300 &&
+		no_false_claims &&
+		test_file_not_empty dirty &&
+		git -C one reset -q --hard &&
+		git -C one status --porcelain >status &&
+		test_must_be_empty status
+	'
+done
+
+test_done

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the machine lets us have: made-up trees of /proc and /sys, with all that
+ * limits.c reads, and with what it must not stumble over.
+ */
+#include "test-lib.h"
+#include "dir.h"
+#include "object-file.h"
+#include "parallel-checkout/limits.h"
+#include "strbuf.h"
+#include "thread-utils.h"
+#include "wrapper.h"
+
+#define MIB "048576"	/* after a 1 */
+#define CGROUP "sys/fs/cgroup"
+
+static char root[] = "t-checkout-limits.XXXXXX";
+
+static void put(const char *path, const char *text)
+{
+	char *full = xstrfmt("%s/%s", root, path);
+
+	if (safe_create_leading_directories(full))
+		die("cannot make the folder of '%s'", full);
+	write_file_buf(full, text, strlen(text));
+	free(full);
+}
+
+/* What the tree says; then it is removed. */
+static struct checkout_limits take(void)
+{
+	struct checkout_limits limits;
+	struct strbuf path = STRBUF_INIT;
+
+	memset(&limits, 0xff, sizeof(limits));
+	limits_read(&limits, root);
+	strbuf_addstr(&path, root);
+	if (remove_dir_recursively(&path, 0))
+		die_errno("cannot remove '%s'", root);
+	strbuf_release(&path);
+	return limits;
+}
+
+static int min(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+/* What is said of all the rest. */
+static void check_sums(const struct checkout_limits *limits)
+{
+	int cores = min(limits->cpus_online,
+			min(limits->cpus_allowed, limits->cpu_quota));
+	int workers = min(min(LIMITS_MAX_WORKERS, limits->by_memory),
+			  min(limits->by_processes, limits->by_descriptors));
+
+	check_int(limits->cores, ==, cores < 1 ? 1 : cores);
+	check_int(limits->max_workers, ==, workers < 1 ? 1 : workers);
+}
+
+static void check_limits(int cpu_quota, int by_memory, int by_processes)
+{
+	struct checkout_limits limits = take();
+
+	check_int(limits.cpu_quota, ==, cpu_quota);
+	check_int(limits.by_memory, ==, by_memory);
+	check_int(limits.by_processes, ==, by_processes);
+	check_sums(&limits);
+}
+
+static void check_no_limits(void)
+{
+	check_limits(INT_MAX, INT_MAX, INT_MAX);
+}
+
+static void t_nothing(void)
+{
+	check_no_limits();
+}
+
+static void t_meminfo(void)
+{
+	/* 8 MiB less than that of five workers. */
+	put("proc/meminfo",
+	    "MemTotal:       24684104 kB\n"
+	    "MemFree:              12 kB\n"
+	    "MemAvailable:     155648 kB\n"
+	    "Buffers:               0 kB\n");
+	check_limits(INT_MAX, 4, INT_MAX);
+
+	/* As it was before Linux 3.14. */
+	put("proc/meminfo",
+	    "MemTotal:       24684104 kB\n"
+	    "MemFree:              12 kB\n");
+	check_no_limits();
+
+	/* Something else that begins, or ends, with the same word. */
+	put("proc/meminfo",
+	    "MemAvailableSoon: 1 kB\n"
+	    "NotMemAvailable:  2 kB\n");
+	check_no_limits();
+
+	put("proc/meminfo", "MemAvailable:          0 kB\n");
+	check_limits(INT_MAX, 0, INT_MAX);
+}
+
+static void t_v2(void)
+{
+	put("proc/self/cgroup", "0::/ci/job\n");
+	put(CGROUP "/ci/job/cpu.max", "150000 100000\n");
+	put(CGROUP "/ci/job/memory.max", "268435456\n");	/* 256 MiB */
+	put(CGROUP "/ci/job/memory.current", "201326592\n");	/* 192 */
+	put(CGROUP "/ci/job/pids.max", "100\n");
+	put(CGROUP "/ci/job/pids.current", "70\n");
+	check_limits(2, 2, 15);
+
+	/* Whole processors are not rounded up. */
+	put("proc/self/cgroup", "0::/ci\n");
+	put(CGROUP "/ci/cpu.max", "300000 100000\n");
+	check_limits(3, INT_MAX, INT_MAX);
+
+	put("proc/self/cgroup", "0::/ci\n");
+	put(CGROUP "/ci/cpu.max", "1000 100000\n");
+	check_limits(1, INT_MAX, INT_MAX);
+
+	/* No time at all, and few processes. */
+	put("proc/self/cgroup", "0::/ci\n");
+	put(CGROUP "/ci/cpu.max", "0 100000\n");
+	put(CGROUP "/ci/pids.max", "5\n");
+	put(CGROUP "/ci/pids.current", "2\n");
+	check_limits(0, INT_MAX, 1);
+}
+
+static void t_v2_max(void)
+{
+	put("proc/self/cgroup", "0::/ci\n");
+	put(CGROUP "/ci/cpu.max", "max 100000\n");
+	put(CGROUP "/ci/memory.max", "max\n");
+	put(CGROUP "/ci/memory.high", "max\n");
+	put(CGROUP "/ci/memory.current", "201326592\n");
+	put(CGROUP "/ci/pids.max", "max\n");
+	put(CGROUP "/ci/pids.current", "70\n");
+	check_no_limits();
+}
+
+static void t_v2_above(void)
+{
+	/* A limit of any cgroup above is a limit, and so is that of the top. */
+	put("proc/self/cgroup", "0::/a/b/c\n");
+	put(CGROUP "/a/b/c/cpu.max", "800000 100000\n");
+	put(CGROUP "/a/b/cpu.max", "max 100000\n");
+	put(CGROUP "/a/cpu.max", "400000 100000\n");
+	put(CGROUP "/a/b/memory.max", "1" MIB "00\n");	/* 100 MiB and more */
+	put(CGROUP "/a/b/memory.current", "0\n");
+	put(CGROUP "/pids.max", "20\n");
+	put(CGROUP "/pids.current", "8\n");
+	check_limits(4, 3, 6);
+
+	/* That of a neighbour is none. */
+	put("proc/self/cgroup", "0::/a/b\n");
+	put(CGROUP "/a/b/c/cpu.max", "100000 100000\n");
+	put(CGROUP "/a/bb/cpu.max", "100000 100000\n");
+	put(CGROUP "/c/cpu.max", "100000 100000\n");
+	check_no_limits();
+
+	/*
+	 * A container of which the name is known, but which sees only itself;
+	 * and one that is outside of what we see.
+	 */
+	put("proc/self/cgroup", "0::/docker/0123abcd\n");
+	put(CGROUP "/cpu.max", "200000 100000\n");
+	check_limits(2, INT_MAX, INT_MAX);
+	put("proc/self/cgroup", "0::/../job\n");
+	put(CGROUP "/cpu.max", "200000 100000\n");
+	put("sys/fs/job/cpu.max", "100000 100000\n");
+	check_limits(2, INT_MAX, INT_MAX);
+}
+
+static void t_cached_files(void)
+{
+	/* 256 MiB, all of them used, 128 + 64 of them for files. */
+	put("proc/self/cgroup", "0::/\n");
+	put(CGROUP "/memory.max", "268435456\n");
+	put(CGROUP "/memory.current", "268435456\n");
+	put(CGROUP "/memory.stat",
+	    "anon 67108864\n"
+	    "file 201326592\n"
+	    "inactive_anon 1\n"
+	    "inactive_file 134217728\n"
+	    "active_file 67108864\n");
+	check_limits(INT_MAX, 6, INT_MAX);
+
+	/* The numbers are not of one moment. */
+	put("proc/self/cgroup", "0::/\n");
+	put(CGROUP "/memory.max", "268435456\n");
+	put(CGROUP "/memory.current", "67108864\n");
+	put(CGROUP "/memory.stat", "inactive_file 134217728\n");
+	check_limits(INT_MAX, 8, INT_MAX);
+
+	/* More than is allowed, as when the limit has been lowered. */
+	put("proc/self/cgroup", "0::/\n");
+	put(CGROUP "/memory.max", "67108864\n");
+	put(CGROUP "/memory.current", "268435456\n");
+	put(CGROUP "/pids.max", "3\n");
+	put(CGROUP "/pids.current", "4\n");
+	check_limits(INT_MAX, 0, 0);
+
+	/* Above this one, processes are slowed down. */
+	put("proc/self/cgroup", "0::/\n");
+	put(CGROUP "/memory.max", "268435456\n");
+	put(CGROUP "/memory.high", "134217728\n");
+	put(CGROUP "/memory.current", "0\n");
+	check_limits(INT_MAX, 4, INT_MAX);
+}
+
+static void t_v1(void)
+{
+	/* On one system, the controllers are at different places. */
+	put("proc/self/cgroup",
+	    "12:pids:/user/p\n"
+	    "7:memory:/user/m\n"
+	    "4:cpuacct,cpu:/user/c\n"
+	    "3:cpuset:/\n"
+	    "1:name=systemd:/user/s\n"
+	    "0::/user/s\n");
+	put(CGROUP "/cpu/user/c/cpu.cfs_quota_us", "250000\n");
+	put(CGROUP "/cpu/user/c/cpu.cfs_period_us", "100000\n");
+	put(CGROUP "/memory/user/m/memory.limit_in_bytes", "268435456\n");
+	put(CGROUP "/memory/user/m/memory.usage_in_bytes", "201326592\n");
+	put(CGROUP "/memory/user/m/memory.stat",
+	    "inactive_file 1\n"
+	    "total_inactive_file 33554432\n"
+	    "total_active_file 33554432\n");
+	put(CGROUP "/pids/user/p/pids.max", "11\n");
+	put(CGROUP "/pids/user/p/pids.current", "1\n");
+	/* These are of other controllers, or other cgroups. */
+	put(CGROUP "/cpu/user/s/cpu.cfs_quota_us", "100000\n");
+	put(CGROUP "/cpu/user/s/cpu.cfs_period_us", "100000\n");
+	put(CGROUP "/cpuset/pids.max", "1\n");
+	put(CGROUP "/cpuset/pids.current", "1\n");
+	check_limits(3, 4, 5);
+
+	/* No limits. */
+	put("proc/self/cgroup", "7:memory:/\n4:cpu,cpuacct:/\n12:pids:/p\n");
+	put(CGROUP "/cpu/cpu.cfs_quota_us", "-1\n");
+	put(CGROUP "/cpu/cpu.cfs_period_us", "100000\n");
+	put(CGROUP "/memory/memory.limit_in_bytes", "9223372036854771712\n");
+	put(CGROUP "/memory/memory.usage_in_bytes", "201326592\n");
+	put(CGROUP "/pids/p/pids.max", "max\n");
+	put(CGROUP "/pids/p/pids.current", "1\n");
+	check_no_limits();
+
+	/* Above, and in a container that does not see above. */
+	put("proc/self/cgroup", "4:cpu,cpuacct:/docker/0123\n7:memory:/a/b\n");
+	put(CGROUP "/cpu/cpu.cfs_quota_us", "50000\n");
+	put(CGROUP "/cpu/cpu.cfs_period_us", "100000\n");
+	put(CGROUP "/memory/a/memory.limit_in_bytes", "67108864\n");
+	put(CGROUP "/memory/a/memory.usage_in_bytes", "0\n");
+	check_limits(1, 2, INT_MAX);
+}
+
+static void t_garbage(void)
+{
+	static const char *const garbage[] = {
+		"", "\n", " ", "-5\n", "- 5\n", "0x10 0x10\n", "5k 5k\n",
+		"many 100000\n", "1.5 1.5\n",
+		"99999999999999999999999999 99999999999999999999999999\n",
+		"100000 0\n", "100000 100000k\n", "active_file134217728\n",
+		"\xff\xfe\n",
+	};
+	static const char *const lines[] = {
+		"", "\n\n", ":", "::", "::\n", ":::\n", "0:\n", "0::\n",
+		"0::relative\n", "nothing", "4:,,,:/\n", "4:,cpus,:/\n",
+		"4:xcpu:/\n", "4:cpu\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(garbage); i++) {
+		put("proc/self/cgroup", "0::/\n7:memory,cpu,pids:/\n");
+		put("proc/meminfo", garbage[i]);
+		put(CGROUP "/cpu.max", garbage[i]);
+		put(CGROUP "/memory.max", garbage[i]);
+		put(CGROUP "/memory.current", "0\n");
+		put(CGROUP "/pids.max", garbage[i]);
+		put(CGROUP "/pids.current", "0\n");
+		put(CGROUP "/cpu/cpu.cfs_quota_us", "100000\n");
+		put(CGROUP "/cpu/cpu.cfs_period_us", garbage[i]);
+		put(CGROUP "/memory/memory.limit_in_bytes", "0\n");
+		put(CGROUP "/memory/memory.usage_in_bytes", garbage[i]);
+		check_no_limits();
+	}
+
+	/* A memory.stat that makes no sense leaves what is used as it is. */
+	for (size_t i = 0; i < ARRAY_SIZE(garbage); i++) {
+		put("proc/self/cgroup", "0::/\n");
+		put(CGROUP "/memory.max", "268435456\n");
+		put(CGROUP "/memory.current", "134217728\n");
+		put(CGROUP "/memory.stat", garbage[i]);
+		check_limits(INT_MAX, 4, INT_MAX);
+	}
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		put("proc/self/cgroup", lines[i]);
+		put(CGROUP "/cpu.max", "100000 100000\n");
+		put(CGROUP "/cpu/cpu.cfs_quota_us", "100000\n");
+		put(CGROUP "/cpu/cpu.cfs_period_us", "100000\n");
+		check_no_limits();
+	}
+
+	/* What comes after garbage still counts; the last line may be open. */
+	put("proc/self/cgroup", "garbage\n::\n0::/job");
+	put(CGROUP "/job/cpu.max", "100000 100000");
+	check_limits(1, INT_MAX, INT_MAX);
+
+	/* A folder is no file. */
+	put("proc/self/cgroup", "0::/\n");
+	put(CGROUP "/cpu.max/file", "100000 100000\n");
+	put("proc/meminfo/file", "MemAvailable: 0 kB\n");
+	check_no_limits();
+}
+
+#ifdef RLIMIT_NOFILE
+static void t_descriptors(void)
+{
+	struct rlimit before, few;
+	struct checkout_limits limits;
+
+	if (getrlimit(RLIMIT_NOFILE, &before) || before.rlim_cur < 40) {
+		test_skip("few descriptors anyway");
+		return;
+	}
+	few = before;
+	few.rlim_cur = 40;
+	if (setrlimit(RLIMIT_NOFILE, &few)) {
+		test_skip("the limit cannot be lowered");
+		return;
+	}
+	limits = take();
+	setrlimit(RLIMIT_NOFILE, &before);
+	check_int(limits.by_descriptors, ==, 10);
+	check_int(limits.max_workers, ==, 10);
+}
+#endif
+
+static void t_processors(void)
+{
+	struct checkout_limits limits = take();
+
+	check_int(limits.cpus_online, ==, online_cpus());
+	check_int(limits.cpus_allowed, >=, 1);
+	check_int(limits.cores, >=, 1);
+	check_int(limits.cores, <=, limits.cpus_online);
+	check_sums(&limits);
+}
+
+static void t_this_machine(void)
+{
+	struct checkout_limits limits;
+
+	limits_read(&limits, "");
+	check_sums(&limits);
+	check_int(limits.max_workers, >=, 1);
+	check_int(limits.max_workers, <=, LIMITS_MAX_WORKERS);
+}
+
+int cmd_main(int argc UNUSED, const char **argv UNUSED)
+{
+	if (!mkdtemp(root) || rmdir(root))
+		die_errno("cannot make a temporary directory");
+
+	TEST(t_processors(), "processors");
+	TEST(t_this_machine(), "this machine");
+#ifdef RLIMIT_NOFILE
+	TEST(t_descriptors(), "descriptors");
+#endif
+#ifdef __linux__
+	TEST(t_nothing(), "no such files");
+	TEST(t_meminfo(), "memory of the machine");
+	TEST(t_v2(), "cgroup v2");
+	TEST(t_v2_max(), "cgroup v2 without limits");
+	TEST(t_v2_above(), "cgroup v2: limits above");
+	TEST(t_cached_files(), "cached files are not in the way");
+	TEST(t_v1(), "cgroup v1");
+	TEST(t_garbage(), "files that make no sense");
+#endif
+	return test_done();
+}
