@@ -6,7 +6,8 @@
 #
 # Variables (of those that are 1 here, 0 and no are the same as nothing):
 #   CFLAGS='-O2 -g'       for our build and for the baseline alike
-#   JOBS=N                jobs at a time (default: the number of cores)
+#   JOBS=N                jobs at a time (default: the number of cores, and one
+#                         more for tests)
 #   GIT_TARBALL=/path     the base, if it is not to be downloaded
 #   BASE_ANY=1            take a later 2.47.z if the mirror has nothing else
 #   BUILD=/path           build there instead of in build/
@@ -16,8 +17,10 @@
 #   TMPDIR=/path          where tests and the demo write (default: a tmpfs)
 #   REPO= WORKERS= ROUNDS=    for make demo
 #   T='t1*' UPSTREAM_MODES='2 default'    for make test-upstream
+#   TOOLS='address thread valgrind' QUICK=1    for make sanitize
 #   COMPILE=1             for make series: compile each commit
-#   BENCH_ARGS=...        for make bench, bench-network, bench-clone, bench-refs
+#   BENCH_ARGS=...        for make bench, bench-auto, bench-network, bench-clone,
+#                         bench-refs
 #   T='p208*' PERF_REPEAT=N PERF_REPO=/path    for make perf
 # Anything else on the command line (SANITIZE=address, DEVELOPER=1, ...) goes
 # through to the base's Makefile.
@@ -25,6 +28,8 @@
 # One word, or make takes it for several paths.
 one_path = $(if $(filter-out 1,$(words $2)),$(error $1='$2': one path without spaces is wanted))
 
+# Tests wait about as much as they compute.
+export TEST_JOBS := $(or $(JOBS),$(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1))))
 override JOBS := $(or $(JOBS),$(shell nproc 2>/dev/null || echo 2))
 override BUILD := $(or $(BUILD),build)
 $(call one_path,BUILD,$(BUILD))
@@ -38,7 +43,7 @@ $(call one_path,prefix,$(prefix))
 endif
 
 export BUILD CACHE GIT_TARBALL BASE_ANY FORCE NO_LIBDEFLATE JOBS CFLAGS
-export REPO WORKERS ROUNDS UPSTREAM_MODES COMPILE PERF_REPO PERF_REPEAT
+export QUICK REPO WORKERS ROUNDS UPSTREAM_MODES COMPILE PERF_REPO PERF_REPEAT
 
 # make in a source tree, with all cores unless this make was told how many
 submake = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS)) --no-print-directory
@@ -62,7 +67,7 @@ baseline:
 install: all
 	@+$(submake) -C $(BUILD)/git install prefix='$(abspath $(prefix))'
 
-.PHONY: demo bench bench-network bench-clone bench-refs perf
+.PHONY: demo bench bench-auto bench-network bench-clone bench-refs perf
 demo: all baseline
 	@scripts/demo
 
@@ -70,6 +75,10 @@ demo: all baseline
 bench: all baseline
 	@scripts/deps --check build bench
 	@scripts/bench $(BENCH_ARGS)
+
+bench-auto: all baseline
+	@scripts/deps --check build bench
+	@contrib/parallel-checkout/bench-auto --baseline $(BUILD)/baseline --ours $(BUILD)/git $(BENCH_ARGS)
 
 bench-network: all baseline
 	@scripts/deps --check build bench
@@ -88,7 +97,7 @@ perf: all baseline
 	@scripts/deps --check build bench
 	@scripts/perf '$(T)'
 
-.PHONY: test test-upstream check-style
+.PHONY: test test-upstream sanitize check-style
 test: all
 	@scripts/deps --check build test
 	@scripts/test-own
@@ -96,6 +105,10 @@ test: all
 test-upstream: all
 	@scripts/deps --check build test
 	@scripts/test-upstream '$(T)'
+
+# our tests under the sanitizers and valgrind; see scripts/sanitize
+sanitize: all
+	@scripts/sanitize $(TOOLS)
 
 check-style:
 	@scripts/deps --check test

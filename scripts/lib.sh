@@ -18,7 +18,7 @@ die () {
 
 # What is on or not there. The scripts ask whether it is empty, and FORCE=0 is
 # how people say no.
-for switch in FORCE BASE_ANY NO_LIBDEFLATE COMPILE
+for switch in FORCE BASE_ANY NO_LIBDEFLATE COMPILE QUICK
 do
 	value=
 	eval "value=\$$switch"
@@ -109,9 +109,12 @@ own_places () {
 # The files of ours, one path a line, sorted. What .gitignore names is left out:
 # leavings of editors and of patch, and what is compiled here. An empty
 # repository on the side tells, since there may be none here (a tarball).
-our_files () {
+our_files () (
 	places=$(own_places)
 	empty=$(mktemp -d)
+	trap 'rm -rf "$empty"' EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
 	git init -q --bare --template= "$empty"
 	git -C "$top" --git-dir="$empty" --work-tree="$top" \
 		-c core.excludesFile=/dev/null -c core.quotePath=false \
@@ -126,8 +129,7 @@ our_files () {
 		test -d "$top/$f" && test ! -L "$top/$f" && continue
 		is_project_path "$f" || printf '%s\n' "$f"
 	done
-	rm -rf "$empty"
-}
+)
 
 # The lines of the series file that are steps.
 series_steps () {
