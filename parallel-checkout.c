@@ -18,6 +18,8 @@
 #include "hashmap.h"
 #include "mem-pool.h"
 #include "object-file.h"
+#include "object-store-ll.h"
+#include "oid-array.h"
 #include "parallel-checkout.h"
 #include "parallel-checkout/collision.h"
 #include "parallel-checkout/limits.h"
@@ -30,6 +32,7 @@
 #include "parallel-checkout/writer.h"
 #include "parse.h"
 #include "progress.h"
+#include "promisor-remote.h"
 #include "read-cache-ll.h"
 #include "read-cache.h"
 #include "setup.h"
@@ -74,9 +77,11 @@ struct queued_entry {
 	uint32_t old_mode;
 
 	/* From struct conv_attrs. The string is interned. */
+	struct convert_driver *drv;
 	const char *encoding;
-	unsigned char crlf_action;
+	unsigned char attr_action, crlf_action;
 	unsigned ident : 1;
+	unsigned has_attrs : 1;	/* these were looked up */
 
 	/* Ineligible, or not as believed: for the classic code. */
 	unsigned put_off : 1;
@@ -276,6 +281,8 @@ void parallel_checkout_begin(const struct checkout *state,
 	pc->old_index = old_index;
 	pc->attrs_from_index = !!(flags & PARALLEL_CHECKOUT_ATTRS_FROM_INDEX);
 	pc->at_once = !!(flags & PARALLEL_CHECKOUT_AT_ONCE);
+	if (pc->at_once && !pc->config.nr)
+		pc->alone = 1;
 
 	/*
 	 * "Only what exists" has to be looked at anyway. And once the file has
@@ -387,6 +394,31 @@ static const char *path_of(struct parallel_checkout *pc,
 	return pc->path.buf;
 }
 
+static void set_attrs(struct queued_entry *entry, const struct conv_attrs *ca)
+{
+	entry->has_attrs = 1;
+	entry->drv = ca->drv;
+	entry->attr_action = ca->attr_action;
+	entry->crlf_action = ca->crlf_action;
+	entry->ident = !!ca->ident;
+
+	/*
+	 * The string belongs to the attribute stack, which drops it when it
+	 * comes to another directory.
+	 */
+	if (ca->working_tree_encoding)
+		entry->encoding = strintern(ca->working_tree_encoding);
+}
+
+static void get_attrs(const struct queued_entry *entry, struct conv_attrs *ca)
+{
+	ca->drv = entry->drv;
+	ca->attr_action = entry->attr_action;
+	ca->crlf_action = entry->crlf_action;
+	ca->ident = entry->ident;
+	ca->working_tree_encoding = entry->encoding;
+}
+
 /*
  * Make an item of a queued entry. Its path is only valid until the next call.
  */
@@ -405,9 +437,7 @@ static void prepare_item(struct parallel_checkout *pc,
 	}
 	item->mode = create_ce_mode(ce->ce_mode);
 	oidcpy(&item->oid, &ce->oid);
-	item->ca.crlf_action = entry->crlf_action;
-	item->ca.ident = entry->ident;
-	item->ca.working_tree_encoding = entry->encoding;
+	get_attrs(entry, &item->ca);
 	if (entry->old_sd) {
 		item->old_mode = entry->old_mode;
 		item->old_sd = *entry->old_sd;
@@ -647,16 +677,10 @@ static struct queued_entry *append_entry(struct parallel_checkout *pc,
 }
 
 /* Leave an entry to the classic code, after the workers. */
-static void put_off(struct parallel_checkout *pc, struct cache_entry *ce,
-		    int *nr_checkouts)
+static void put_off(struct parallel_checkout *pc, struct queued_entry *entry)
 {
-	struct queued_entry entry = {
-		.ce = ce,
-		.nr_checkouts = nr_checkouts,
-		.put_off = 1,
-	};
-
-	append_entry(pc, &entry);
+	entry->put_off = 1;
+	append_entry(pc, entry);
 	pc->taken++;
 }
 
@@ -665,11 +689,11 @@ static void put_off(struct parallel_checkout *pc, struct cache_entry *ce,
  * code. That can do its work now if nothing is in flight.
  */
 static int leave_or_put_off(struct parallel_checkout *pc,
-			    struct cache_entry *ce, int *nr_checkouts)
+			    struct queued_entry *entry)
 {
 	if (!is_streaming(pc))
 		return -1;
-	put_off(pc, ce, nr_checkouts);
+	put_off(pc, entry);
 	return 0;
 }
 
@@ -714,19 +738,6 @@ static int is_eligible(const struct parallel_checkout *pc,
 		return 0;
 	}
 	BUG("unsupported conv_attrs classification");
-}
-
-static void fill_attrs(struct queued_entry *entry, const struct conv_attrs *ca)
-{
-	entry->crlf_action = ca->crlf_action;
-	entry->ident = !!ca->ident;
-
-	/*
-	 * The string belongs to the attribute stack, which drops it when it
-	 * comes to another directory.
-	 */
-	if (ca->working_tree_encoding)
-		entry->encoding = strintern(ca->working_tree_encoding);
 }
 
 static void enqueue(struct parallel_checkout *pc,
@@ -806,10 +817,9 @@ static int take(struct parallel_checkout *pc, struct queued_entry *entry)
 
 	if (S_ISREG(entry->ce->ce_mode)) {
 		convert_attrs(pc->state->istate, &ca, entry->ce->name);
+		set_attrs(entry, &ca);
 		if (!is_eligible(pc, entry->ce, &ca))
-			return leave_or_put_off(pc, entry->ce,
-						entry->nr_checkouts);
-		fill_attrs(entry, &ca);
+			return leave_or_put_off(pc, entry);
 	}
 
 	if (pc->alone)
@@ -887,10 +897,10 @@ static int proves_content(const struct index_state *istate,
  * to become its name. Returns 1 if the entry has been put off.
  */
 static int put_off_if_it_collides(struct parallel_checkout *pc,
-				  struct cache_entry *ce,
 				  const struct checkout *state,
-				  int *nr_checkouts)
+				  struct queued_entry *entry)
 {
+	struct cache_entry *ce = entry->ce;
 	int other_dir;
 
 	if (!ignore_case || pc->config.nr == 1)
@@ -907,7 +917,7 @@ static int put_off_if_it_collides(struct parallel_checkout *pc,
 	if (!other_dir && !(pc->offered_collides &&
 			    (has_stat_data(ce) || !state->force)))
 		return 0;
-	put_off(pc, ce, nr_checkouts);
+	put_off(pc, entry);
 	return 1;
 }
 
@@ -930,11 +940,11 @@ int parallel_checkout_offer(struct cache_entry *ce,
 		return -1;
 	}
 
-	if (put_off_if_it_collides(pc, ce, state, nr_checkouts))
+	if (put_off_if_it_collides(pc, state, &entry))
 		return 0;
 
 	if (!has_eligible_type(pc, ce) || (ce->ce_flags & CE_WT_REMOVE))
-		return leave_or_put_off(pc, ce, nr_checkouts);
+		return leave_or_put_off(pc, &entry);
 
 	/*
 	 * The file may be up to date; that can be seen without removing it.
@@ -981,7 +991,7 @@ int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
 	    (st && (state->clone ||
 		    !(S_ISREG(st->st_mode) || S_ISLNK(st->st_mode)))) ||
 	    (!has_stat_data(ce) && state->force && !pc->alone))
-		return leave_or_put_off(pc, ce, nr_checkouts);
+		return leave_or_put_off(pc, &entry);
 
 	if (st) {
 		struct stat copy = *st;
@@ -1010,7 +1020,7 @@ int parallel_checkout_offer_cleared(struct cache_entry *ce,
 		return -1;
 
 	if (S_ISREG(ce->ce_mode))
-		fill_attrs(&entry, ca);
+		set_attrs(&entry, ca);
 	enqueue(pc, &entry);
 	return 0;
 }
@@ -1040,8 +1050,8 @@ static int lstat_entry(const struct parallel_checkout *pc,
 }
 
 /*
- * Returns the inode of an entry's file as the index would have it, or 0 if
- * there is no regular file, or if inodes say nothing here.
+ * Returns the inode of an entry's file, or symbolic link, as the index would
+ * have it, or 0 if there is none, or if inodes say nothing here.
  */
 static unsigned int inode_of(const struct parallel_checkout *pc,
 			     const struct cache_entry *ce, char **path)
@@ -1049,7 +1059,8 @@ static unsigned int inode_of(const struct parallel_checkout *pc,
 	struct stat_data sd;
 	struct stat st;
 
-	if (lstat_entry(pc, ce, path, &st) || !S_ISREG(st.st_mode))
+	if (lstat_entry(pc, ce, path, &st) ||
+	    !(S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)))
 		return 0;
 	fill_stat_data(&sd, &st);
 	return sd.sd_ino;
@@ -1078,6 +1089,7 @@ static void write_classic(struct parallel_checkout *pc, size_t i)
 	struct queued_entry *entry = &pc->entries[i];
 	struct cache_entry *ce = entry->ce;
 	int *nr_checkouts = entry->nr_checkouts;
+	struct conv_attrs ca;
 	size_t nr = pc->nr;
 	int was_lost = entry->status == CHECKOUT_PENDING && entry->was_sent;
 	int was_written = entry->status == CHECKOUT_WRITTEN;
@@ -1086,7 +1098,15 @@ static void write_classic(struct parallel_checkout *pc, size_t i)
 
 	if (was_lost && !pc->state->force)
 		remove_leftover(pc, ce);
-	if (checkout_entry_ca(ce, NULL, pc->state, NULL, nr_checkouts) < 0) {
+
+	/*
+	 * Attributes are those of the moment when the entry was offered; the
+	 * files that they come from may have been written since then.
+	 */
+	if (entry->has_attrs)
+		get_attrs(entry, &ca);
+	if (checkout_entry_ca(ce, entry->has_attrs ? &ca : NULL, pc->state,
+			      NULL, nr_checkouts) < 0) {
 		pc->errs = 1;
 	} else if (!pc->state->force) {
 		char *path;
@@ -1122,14 +1142,11 @@ static void write_queued_here(struct parallel_checkout *pc)
 {
 	uint32_t id;
 
-	/* What fails here is not to be queued again. */
-	pc->only_cleared = 0;
-
 	while (!queue_first(&pc->queue, &id)) {
 		queue_take(&pc->queue, id);
 		if (write_here(pc, &pc->entries[id])) {
 			pc->declined++;
-			write_classic(pc, id);
+			pc->entries[id].put_off = 1;
 		} else {
 			pc->entries[id].status = CHECKOUT_WRITTEN;
 			advance_throughput(pc);
@@ -1273,6 +1290,25 @@ static void find_collisions(struct parallel_checkout *pc)
 	undo_collisions(pc);
 }
 
+/* Fetch what the entries that were put off lack in a partial clone, in one go. */
+static void fetch_missing(const struct parallel_checkout *pc)
+{
+	struct oid_array missing = OID_ARRAY_INIT;
+
+	if (!repo_has_promisor_remote(the_repository))
+		return;
+	for (size_t i = 0; i < pc->nr; i++) {
+		const struct queued_entry *entry = &pc->entries[i];
+
+		if (entry->put_off && has_eligible_type(pc, entry->ce) &&
+		    oid_object_info_extended(the_repository, &entry->ce->oid,
+					     NULL, OBJECT_INFO_FOR_PREFETCH))
+			oid_array_append(&missing, &entry->ce->oid);
+	}
+	promisor_remote_get_direct(the_repository, missing.oid, missing.nr);
+	oid_array_clear(&missing);
+}
+
 /*
  * Do the entries that were put off, in the order in which they came. If they
  * are many, only look at and clear their paths here, and let the workers
@@ -1284,6 +1320,7 @@ static void do_put_off(struct parallel_checkout *pc)
 	int many;
 
 	find_collisions(pc);
+	fetch_missing(pc);
 	many = is_streaming(pc) && count_put_off(pc) >= MIN_SECOND_ROUND;
 	if (is_streaming(pc) && !many)
 		pool_hang_up(&pc->pool);

@@ -56,7 +56,7 @@ enum pc_status parallel_checkout_status(void);
 
 /*
  * Whoever names the entries may wait for their files: unless a number of workers
- * or a threshold is configured, write each entry when it is offered.
+ * is configured, write each entry when it is offered.
  */
 #define PARALLEL_CHECKOUT_AT_ONCE (1u << 1)
 

@@ -9,6 +9,7 @@
 #include "object-store-ll.h"
 #include "packfile.h"
 #include "parallel-checkout/writer.h"
+#include "promisor-remote.h"
 #include "repository.h"
 #include "streaming.h"
 #include "trace2.h"
@@ -90,6 +91,18 @@ static int is_better_streamed(const struct checkout_item *item, size_t size)
 }
 
 /*
+ * Does stream_blob_to_fd() read the blob bit by bit? If not, it reads all of it
+ * at first, and dies if it is corrupt.
+ */
+static int is_streamed(const struct object_info *oi)
+{
+	if (oi->whence == OI_LOOSE)
+		return *oi->sizep > SMALL_BLOB;
+	return oi->whence == OI_PACKED && !oi->u.packed.is_delta &&
+		*oi->sizep > big_file_threshold;
+}
+
+/*
  * Get the content of the item ready. Returns 0, or -1 if it cannot be had
  * without a word.
  */
@@ -98,27 +111,30 @@ static int load_content(struct checkout_writer *writer,
 			struct content *content)
 {
 	struct object_info oi = OBJECT_INFO_INIT;
+	unsigned int flags = OBJECT_INFO_LOOKUP_REPLACE |
+		OBJECT_INFO_SKIP_FETCH_OBJECT;
 	enum object_type type;
 	unsigned long size;
 	struct strbuf converted = STRBUF_INIT;
 
 	/*
 	 * A missing blob of a partial clone is the main process's business: it
-	 * can fetch many at once.
+	 * can fetch many at once. So do not look for new packs for each.
 	 */
+	if (repo_has_promisor_remote(writer->repo))
+		flags |= OBJECT_INFO_QUICK;
 	oi.sizep = &size;
-	if (oid_object_info_extended(writer->repo, &item->oid, &oi,
-				     OBJECT_INFO_LOOKUP_REPLACE |
-				     OBJECT_INFO_SKIP_FETCH_OBJECT) < 0)
+	if (oid_object_info_extended(writer->repo, &item->oid, &oi, flags) < 0)
 		return -1;
 
 	if (S_ISREG(item->mode) && is_better_streamed(item, size)) {
 		content->size = size;
 		content->filter = get_stream_filter_ca(&item->ca, &item->oid);
-		if (content->filter)
+		if (content->filter && is_streamed(&oi))
 			return 0;
 		/* One at a time is enough of these. */
-		if (size > big_file_threshold)
+		if (size > big_file_threshold &&
+		    (size > SMALL_BLOB || !content->filter))
 			return -1;
 	}
 
@@ -136,14 +152,19 @@ static int load_content(struct checkout_writer *writer,
 		oi.typep = &type;
 		oi.contentp = &buf;
 		if (oid_object_info_extended(writer->repo, &item->oid, &oi,
-					     OBJECT_INFO_LOOKUP_REPLACE |
-					     OBJECT_INFO_SKIP_FETCH_OBJECT) < 0)
+					     flags) < 0)
 			return -1;
 		content->buf = buf;
 	}
 	if (!content->buf || type != OBJ_BLOB)
 		return -1;
 	content->size = size;
+
+	if (content->filter) {
+		/* That it can be read is all that we want to know. */
+		FREE_AND_NULL(content->buf);
+		return 0;
+	}
 
 	if (S_ISREG(item->mode) &&
 	    convert_to_working_tree_ca(&item->ca, item->path, content->buf,

@@ -75,6 +75,79 @@ test_expect_success 'what a lost worker has written is no collision' '
 	test_must_be_empty status
 '
 
+# Without -f, what is there is left alone, unless a lost worker has left it.
+test_expect_success SYMLINKS,!MINGW,!CYGWIN 'what a lost worker has left is replaced without -f' '
+	test_when_finished "rm -rf left" &&
+	git clone -q files left &&
+	(
+		cd left &&
+		for i in $(test_seq 1 60)
+		do
+			ln -s file$i a-link$i || return 1
+		done &&
+		git add . &&
+		rm file* a-link*
+	) &&
+	break_worker "\"$GIT_BUILD_DIR/git\" \"\$@\" 1</dev/null; exit 1" &&
+	faulty_git -C left -c checkout.workers=2 checkout-index -u -a 2>err &&
+	test_grep "worker has ended early" err &&
+	test_grep ! "already exists" err &&
+	git -C left diff-files --exit-code
+'
+
+# Those of a directory are read when its first file is looked at. When the files
+# of other directories have been looked at, they are forgotten.
+for workers in 1 2
+do
+	test_expect_success "attributes are those of the first look, workers=$workers" '
+		test_when_finished "rm -rf first" &&
+		git init first &&
+		(
+			cd first &&
+			git config filter.upper.smudge "tr a-z A-Z" &&
+			mkdir sub z &&
+			: >sub/.gitattributes &&
+			for i in $(test_seq 100 199)
+			do
+				echo "a $i" >sub/.before$i &&
+				echo "f $i" >sub/f$i &&
+				echo "z $i" >z/f$i || return 1
+			done &&
+			git add . &&
+			git commit -q -m first &&
+			echo "f* filter=upper" >sub/.gitattributes &&
+			for file in sub/.b* sub/f* z/f*
+			do
+				echo changed >$file || return 1
+			done &&
+			git -c checkout.workers=$workers \
+				-c checkout.thresholdForParallelism=0 \
+				checkout -- . &&
+			echo "F 100" >expect &&
+			test_cmp expect sub/f100 &&
+			echo "F 199" >expect &&
+			test_cmp expect sub/f199 &&
+			echo "z 199" >expect &&
+			test_cmp expect z/f199
+		)
+	'
+done
+
+# Here nothing is fetched before entries are offered.
+test_expect_success 'what workers miss in a partial clone is fetched in one go' '
+	test_when_finished "rm -rf partial" &&
+	git -C files config uploadpack.allowFilter true &&
+	git -C files config uploadpack.allowAnySHA1InWant true &&
+	git clone -q -n --no-local --filter=blob:none files partial &&
+	git -C partial read-tree HEAD &&
+	GIT_TRACE2_EVENT="$PWD/trace" git -C partial -c checkout.workers=2 \
+		checkout-index -f -u -a &&
+	grep "\"event\":\"child_start\".*\"fetch\"" trace >fetches &&
+	test_line_count = 1 fetches &&
+	git -C partial diff-files --exit-code &&
+	rm trace
+'
+
 for workers in 1 2
 do
 	test_expect_success "new .gitattributes apply to what follows, workers=$workers" '

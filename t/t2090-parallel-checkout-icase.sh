@@ -125,7 +125,15 @@ test_same_as_sequential () {
 				-c core.trustctime=false &&
 			test_cmp one.err many.err &&
 			test_cmp one.list many.list || return 1
-		done
+		done &&
+
+		# queued, but too few for workers
+		clone_with many -c checkout.workers=4 &&
+		test_cmp one.err many.err &&
+		test_cmp one.list many.list &&
+		clone_with many -c checkout.workers=auto &&
+		test_cmp one.err many.err &&
+		test_cmp one.list many.list
 	'
 }
 

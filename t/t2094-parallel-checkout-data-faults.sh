@@ -173,6 +173,21 @@ test_damage 'corrupt content in the pack' b/victim '
 	overwrite $(($offset + 10000)) "\0\0\0\0\0\0\0\0"
 '
 
+# Such a blob is streamed by the classic code.
+test_damage 'corrupt content of a file with an ident' b/victim '
+	offset_of $victim &&
+	overwrite $(($offset + 10000)) "\0\0\0\0\0\0\0\0" &&
+	echo "b/victim ident" >bad/.git/info/attributes
+'
+
+test_damage 'corrupt loose object of a file with an ident' b/victim '
+	unpack_bad &&
+	printf "\0\0\0\0\0\0\0\0" |
+	dd of=bad/.git/objects/$(test_oid_to_path $victim) \
+		bs=1 seek=10000 conv=notrunc 2>/dev/null &&
+	echo "b/victim ident" >bad/.git/info/attributes
+'
+
 test_damage 'corrupt checksum of the content' b/victim '
 	offset_of $victim &&
 	overwrite $(($next - 3)) "\0\1\2"

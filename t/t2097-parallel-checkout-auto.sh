@@ -150,32 +150,35 @@ test_expect_success SLOWFS 'a lost worker is not one of few' '
 	diff -r many out/many
 '
 
-test_expect_success SLOWFS,PIPE 'names that come one by one are written one by one' '
-	rm -rf out/* &&
-	mkfifo names &&
-	{
-		git -C repo checkout-index --stdin -f --prefix="$PWD/out/" \
-			<names &
-	} &&
-	pid=$! &&
-	test_when_finished "kill $pid 2>/dev/null || :" &&
-	exec 8>names &&
-	for i in $(test_seq 40)
-	do
-		echo dir/$i >&8 &&
-		n=0 &&
-		until test -s out/dir/$i
+for config in "" "-c checkout.thresholdForParallelism=10"
+do
+	test_expect_success SLOWFS,PIPE "names that come one by one are written one by one $config" '
+		rm -rf out/* names &&
+		mkfifo names &&
+		{
+			git -C repo $config checkout-index --stdin -f \
+				--prefix="$PWD/out/" <names &
+		} &&
+		pid=$! &&
+		test_when_finished "kill $pid 2>/dev/null || :" &&
+		exec 8>names &&
+		for i in $(test_seq 40)
 		do
-			n=$(($n + 1)) &&
-			test $n -lt 300 &&
-			sleep 0.02 || return 1
-		done || return 1
-	done &&
-	exec 8>&- &&
-	wait $pid &&
-	ls out/dir >files &&
-	test_line_count = 40 files
-'
+			echo dir/$i >&8 &&
+			n=0 &&
+			until test -s out/dir/$i
+			do
+				n=$(($n + 1)) &&
+				test $n -lt 300 &&
+				sleep 0.02 || return 1
+			done || return 1
+		done &&
+		exec 8>&- &&
+		wait $pid &&
+		ls out/dir >files &&
+		test_line_count = 40 files
+	'
+done
 
 test_expect_success SLOWFS 'removing files takes long, too' '
 	git -C repo commit-tree -m empty $(git -C repo mktree </dev/null) >empty &&
