@@ -27,6 +27,9 @@
  */
 #define BATCHES_PER_THREAD	8
 
+/* One thread parses the pack, and cannot keep more than this busy. */
+#define MAX_THREADS	64
+
 enum state {
 	IDLE = 0,
 	READY,		/* for whoever comes first */
@@ -227,6 +230,8 @@ struct pack_hasher *pack_hasher_new(const struct git_hash_algo *algo,
 
 	if (!HAVE_THREADS || nr_threads < 0)
 		nr_threads = 0;
+	if (nr_threads > MAX_THREADS)
+		nr_threads = MAX_THREADS;
 	h->algo = algo;
 	h->batch_jobs = git_env_ulong("GIT_TEST_PACK_HASHER_BATCH", BATCH_JOBS);
 	if (!nr_threads || !h->batch_jobs)

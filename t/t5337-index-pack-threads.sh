@@ -409,6 +409,54 @@ test_expect_success 'unpack-objects says the same about damage' '
 	done
 '
 
+# Otherwise a small pack may become large before that is noticed.
+test_expect_success 'nothing behind the limit of the size is inflated' '
+	git init limit &&
+	test-tool genrandom limit 20000 >limit/random &&
+	git -C limit hash-object -w random >list &&
+	git -C limit pack-objects --stdout <list >x.pack &&
+	size=$(test_file_size x.pack) &&
+	# the last byte of the checksum of the stream
+	set_byte x.pack y.pack $(($size - $(test_oid rawsz) - 1)) 0 &&
+	ways="whole threads both" &&
+	for threshold in 1k 1m
+	do
+		test_config_global core.bigFileThreshold $threshold &&
+		echo "fatal: pack exceeds maximum allowed size (5.86 KiB)" >expect &&
+		same_index --stdin --max-input-size=6000 <y.pack &&
+		test_cmp expect got.plain/err &&
+		same_index --stdin --max-input-size=$size <y.pack &&
+		test_grep "inflate" got.plain/err &&
+		same_index --stdin --max-input-size=$size <x.pack &&
+		echo 0 >expect &&
+		test_cmp expect got.plain/exit &&
+
+		echo "fatal: pack exceeds maximum allowed size" >expect &&
+		for whole in false true
+		do
+			rm -rf to &&
+			cp -R empty.git to &&
+			test_expect_code 128 env GIT_TEST_WHOLE_INFLATE=$whole \
+				git -C to unpack-objects -q \
+				--max-input-size=6000 <y.pack 2>actual &&
+			test_cmp expect actual &&
+			git -C to unpack-objects -q --max-input-size=$size \
+				<x.pack || return 1
+		done || return 1
+	done
+'
+
+# Without deltas, there is nothing for them to do.
+test_expect_success 'more threads than anybody has' '
+	for threads in 65 10000000 268435457 2147483647
+	do
+		rm -rf to &&
+		cp -R empty.git to &&
+		git -C to index-pack --stdin --threads=$threads <x.pack ||
+		return 1
+	done
+'
+
 test_expect_success 'order of complaints: an object, then the stream' '
 	git init bad &&
 	(
