@@ -19,6 +19,9 @@
  */
 #define PATIENCE_MS 30000
 
+/* Not to be waited for longer at once, so that it is noticed if we are stopped. */
+#define MAX_WAIT_MS 1000
+
 static void close_pipes(struct pool_worker *worker)
 {
 	if (worker->cp.in >= 0)
@@ -193,7 +196,7 @@ void pool_end_batch(struct worker_pool *pool, int nr)
 
 	wire_end_frame(&worker->out, worker->batch_start);
 	if (!worker->batches++) {
-		worker->silent_since_ns = getnanotime();
+		worker->silent_ns = 0;
 		worker->reported = 0;
 	}
 }
@@ -318,7 +321,7 @@ static int receive_frames(struct worker_pool *pool, struct pool_worker *worker)
 	if (n <= 0)
 		return -1;
 	strbuf_setlen(in, in->len + n);
-	worker->silent_since_ns = getnanotime();
+	worker->silent_ns = 0;
 	worker->reported = 0;
 
 	for (;;) {
@@ -360,41 +363,62 @@ static void report_silence(struct pool_worker *worker, uint64_t ns)
 }
 
 /*
- * Report workers that have been silent for too long. Returns in how many
- * milliseconds to look again, or -1 if there is nobody to be reported.
+ * Like poll() with no timeout, but returns 0 after patience_ns at the latest,
+ * or a second. For how long it has waited is added to *waited_ns. That is never
+ * more than it wanted to wait: after Ctrl-Z and "fg" it comes back late, but
+ * the workers have been stopped, too.
  */
-static int look_for_silence(struct worker_pool *pool)
+static int poll_patiently(struct pollfd *fds, int nr, uint64_t patience_ns,
+			  uint64_t *waited_ns)
 {
-	uint64_t now = getnanotime(), soonest = UINT64_MAX;
+	uint64_t start_ns = getnanotime(), ns;
+	int timeout_ms = patience_ns < MAX_WAIT_MS * (uint64_t)1000000 ?
+		patience_ns / 1000000 + 1 : MAX_WAIT_MS;
+	int ready = poll(fds, nr, timeout_ms), saved_errno = errno;
 
-	for (int i = 0; i < pool->nr; i++) {
-		struct pool_worker *worker = &pool->workers[i];
-		uint64_t silent;
-
-		if (!worker->running || !worker->batches || worker->reported)
-			continue;
-		silent = now - worker->silent_since_ns;
-		if (silent >= pool->patience_ns)
-			report_silence(worker, silent);
-		else if (pool->patience_ns - silent < soonest)
-			soonest = pool->patience_ns - silent;
-	}
-	if (soonest == UINT64_MAX)
-		return -1;
-	soonest = soonest / 1000000 + 1;
-	return soonest < INT_MAX ? soonest : INT_MAX;
+	ns = getnanotime() - start_ns;
+	if (ns > timeout_ms * (uint64_t)1000000)
+		ns = timeout_ms * (uint64_t)1000000;
+	*waited_ns += ns;
+	errno = saved_errno;
+	return ready;
 }
 
-/* Like poll(), with the descriptors of the pool. */
+/* Is it to be reported if it does not answer? */
+static int is_expected(const struct pool_worker *worker)
+{
+	return worker->running && worker->batches && !worker->reported;
+}
+
+/* Like poll(), with the descriptors of the pool. Reports who is silent. */
 static int wait_for_workers(struct worker_pool *pool, int nr, int timeout_ms)
 {
-	int ready;
+	int ready = 0;
 
 	if (timeout_ms >= 0)
 		return poll(pool->pollfds, nr, timeout_ms);
-	do
-		ready = poll(pool->pollfds, nr, look_for_silence(pool));
-	while (!ready);
+
+	while (!ready) {
+		uint64_t soonest = UINT64_MAX, waited_ns = 0;
+
+		for (int i = 0; i < pool->nr; i++) {
+			struct pool_worker *worker = &pool->workers[i];
+
+			if (!is_expected(worker))
+				continue;
+			if (worker->silent_ns >= pool->patience_ns)
+				report_silence(worker, worker->silent_ns);
+			else if (pool->patience_ns - worker->silent_ns < soonest)
+				soonest = pool->patience_ns - worker->silent_ns;
+		}
+		if (soonest == UINT64_MAX)
+			return poll(pool->pollfds, nr, -1);
+
+		ready = poll_patiently(pool->pollfds, nr, soonest, &waited_ns);
+		for (int i = 0; i < pool->nr; i++)
+			if (is_expected(&pool->workers[i]))
+				pool->workers[i].silent_ns += waited_ns;
+	}
 	return ready;
 }
 
@@ -474,18 +498,15 @@ void pool_hang_up(struct worker_pool *pool)
 static void wait_for_end(struct worker_pool *pool, struct pool_worker *worker)
 {
 	struct pollfd pollfd = { .fd = worker->cp.out, .events = POLLIN };
-	uint64_t start_ns = getnanotime(), passed_ns, timeout_ms;
+	uint64_t waited_ns = 0;
 	int ready;
 
 	/* The timer of the progress interrupts it once in a second. */
 	do {
-		passed_ns = getnanotime() - start_ns;
-		timeout_ms = passed_ns < pool->patience_ns ?
-			(pool->patience_ns - passed_ns) / 1000000 : 0;
-		if (timeout_ms > INT_MAX)
-			timeout_ms = INT_MAX;
-		ready = poll(&pollfd, 1, timeout_ms);
-	} while (ready < 0 && errno == EINTR);
+		ready = poll_patiently(&pollfd, 1, pool->patience_ns - waited_ns,
+				       &waited_ns);
+	} while ((!ready || (ready < 0 && errno == EINTR)) &&
+		 waited_ns < pool->patience_ns);
 	if (!ready)
 		report_silence(worker, pool->patience_ns);
 	close_pipes(worker);

@@ -51,8 +51,11 @@ struct pool_worker {
 	size_t batch_len[POOL_BATCHES_PER_WORKER];
 	int batches;
 
-	/* When it last answered, or got work after it had had none. */
-	uint64_t silent_since_ns;
+	/*
+	 * For how long it was waited for since it last answered, or got work
+	 * after it had had none.
+	 */
+	uint64_t silent_ns;
 	unsigned reported : 1;	/* as silent */
 };
 
@@ -110,7 +113,8 @@ int pool_in_use(const struct worker_pool *pool);
 
 /*
  * Returns the worker in use that has the fewest unanswered batches, or -1 if
- * all running ones have POOL_BATCHES_PER_WORKER of them.
+ * none in use takes any more: they have POOL_BATCHES_PER_WORKER of them, or are
+ * lost.
  */
 int pool_free_worker(const struct worker_pool *pool);
 

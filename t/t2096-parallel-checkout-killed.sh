@@ -104,6 +104,20 @@ test_expect_success 'a worker that does not end' '
 	test_must_be_empty status
 '
 
+# As Ctrl-Z does, and the shell's "fg" after that.
+test_expect_success 'workers are not reported if everybody is stopped' '
+	patience=2500 start "kill -STOP \$\$" 2 &&
+	test_when_finished "kill -CONT \$(cat pids) $main 2>/dev/null || :" &&
+	wait_until test -s pids &&
+	kill -STOP $main &&
+	sleep 3 &&
+	kill -CONT $main &&
+	sleep 0.1 &&
+	kill -CONT $(cat pids) &&
+	wait $main &&
+	test_must_be_empty err
+'
+
 test_expect_success 'workers that answer are not reported' '
 	start : 2 &&
 	wait $main &&
