@@ -25,6 +25,9 @@ static uint64_t rank_of(const struct queue_dir *dir)
 {
 	uint64_t share = (uint64_t)dir->left * 1024 / (dir->workers + 1);
 
+	/* Where something is left, somebody has to go. */
+	if (dir->left && !share)
+		share = 1;
 	return share && dir->workers < WORKERS_PER_DIR ?
 		share + NOT_CROWDED : share;
 }
