@@ -210,6 +210,24 @@ static void trace_stats(struct repository *r,
 			   (stats->busy_ns - stats->run_ns) / 1000 : 0);
 }
 
+/*
+ * Is this the Git that has started us? Ask before the options are parsed, since
+ * these are what changes together with the protocol.
+ */
+static void check_protocol(int argc, const char **argv)
+{
+	const char *value = NULL;
+	int protocol;
+
+	for (int i = 1; i < argc; i++)
+		skip_prefix(argv[i], "--protocol=", &value);
+	if (!value || strtol_i(value, 10, &protocol) ||
+	    protocol != WIRE_PROTOCOL)
+		die(_("checkout worker of protocol %d was asked for %s; "
+		      "was Git replaced while it was running?"),
+		    WIRE_PROTOCOL, value ? value : _("none"));
+}
+
 int cmd_checkout__worker(int argc,
 			 const char **argv,
 			 const char *prefix,
@@ -232,6 +250,7 @@ int cmd_checkout__worker(int argc,
 	if (argc == 2 && !strcmp(argv[1], "-h"))
 		usage_with_options(checkout_worker_usage, options);
 
+	check_protocol(argc, argv);
 	git_config(git_default_config, NULL);
 	if (git_config_get_value("core.deltabasecachelimit", &unused))
 		delta_base_cache_limit = DELTA_BASE_CACHE_LIMIT;
@@ -239,11 +258,6 @@ int cmd_checkout__worker(int argc,
 			     checkout_worker_usage, 0);
 	if (argc)
 		usage_with_options(checkout_worker_usage, options);
-	if (protocol != WIRE_PROTOCOL)
-		die(_("checkout worker of protocol %d was asked for %d; "
-		      "was Git replaced while it was running?"),
-		    WIRE_PROTOCOL, protocol);
-
 	keep_freed_memory();
 	if (writer_open(&writer, repo, root, want_stat) < 0)
 		die_errno(_("cannot open directory '%s'"), root);

@@ -235,7 +235,8 @@ test_expect_success '--root has to exist' '
 
 test_expect_success 'other protocols are refused' '
 	item 1 protocol | encode &&
-	for option in --protocol=0 --protocol=2 --protocol=-1 --root=.
+	for option in --protocol=0 --protocol=2 --protocol=-1 --protocol= \
+		--root=. "--from-the-future --protocol=2"
 	do
 		test_expect_code 128 git checkout--worker $option \
 			<frames >answer 2>err &&
