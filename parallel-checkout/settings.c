@@ -13,16 +13,17 @@
 /* As it has been with a number of workers since there are any. */
 #define DEFAULT_THRESHOLD 100
 
-static int parse_workers(const char *name, const char *value)
+/* Returns NULL, or why the value is none. */
+static const char *parse_workers(const char *value, int *nr)
 {
-	int nr;
-
 	if (!strcasecmp(value, "auto"))
-		return 0;
-	if (!git_parse_int(value, &nr))
-		die(_("bad value '%s' for '%s': neither a number nor '%s'"),
-		    value, name, "auto");
-	return nr < 1 ? online_cpus() : nr;
+		*nr = 0;
+	else if (!git_parse_int(value, nr))
+		return errno == ERANGE ? _("out of range") :
+			_("neither a number nor 'auto'");
+	else if (*nr < 1)
+		*nr = online_cpus();
+	return NULL;
 }
 
 static const char *env_value(const char *name)
@@ -32,25 +33,38 @@ static const char *env_value(const char *name)
 	return value && *value ? value : NULL;
 }
 
+/* Is the number in the environment? */
+static int get_env_workers(const char *name, int *nr)
+{
+	const char *value = env_value(name), *reason;
+
+	if (!value)
+		return 0;
+	reason = parse_workers(value, nr);
+	if (reason)
+		die(_("bad value '%s' for '%s': %s"), value, name, reason);
+	return 1;
+}
+
 void get_checkout_workers(struct checkout_workers *config)
 {
-	const char *test = "GIT_TEST_CHECKOUT_WORKERS";
-	const char *env = "GIT_CHECKOUT_WORKERS", *key = "checkout.workers";
-	const char *value;
+	const char *key = "checkout.workers", *value, *reason;
 
 	config->nr = 0;
 	config->threshold = 0;
-	if ((value = env_value(test))) {
-		config->nr = parse_workers(test, value);
+	if (get_env_workers("GIT_TEST_CHECKOUT_WORKERS", &config->nr))
 		return;
-	}
 
-	if ((value = env_value(env))) {
-		config->nr = parse_workers(env, value);
-	} else if (!git_config_get_value(key, &value)) {
+	if (!get_env_workers("GIT_CHECKOUT_WORKERS", &config->nr) &&
+	    !git_config_get_value(key, &value)) {
 		if (!value)
-			die(_("missing value for '%s'"), key);
-		config->nr = parse_workers(key, value);
+			git_die_config(the_repository, key,
+				       _("missing value for '%s'"), key);
+		reason = parse_workers(value, &config->nr);
+		if (reason)
+			git_die_config(the_repository, key,
+				       _("bad value '%s' for '%s': %s"),
+				       value, key, reason);
 	}
 	if (git_config_get_int("checkout.thresholdForParallelism",
 			       &config->threshold))

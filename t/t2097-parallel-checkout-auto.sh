@@ -204,13 +204,22 @@ test_expect_success 'the default can be forced on tests' '
 
 for value in two 2x 1.5 "" 99999999999999999999
 do
+	case $value in
+	9*) reason="out of range" ;;
+	*) reason="neither a number nor .auto." ;;
+	esac
 	test_expect_success "checkout.workers=$value is no number" '
-		test_must_fail git -C repo -c "checkout.workers=$value" \
+		test_expect_code 128 git -C repo -c "checkout.workers=$value" \
 			checkout -f 2>err &&
-		test_grep "bad value .$value. for .checkout.workers." err &&
-		test_grep "neither a number nor .auto." err
+		test_grep "bad value .$value. for .checkout.workers.: $reason" err
 	'
 done
+
+test_expect_success 'where the bad value stands is named' '
+	test_config -C repo checkout.workers many &&
+	test_expect_code 128 git -C repo checkout -f 2>err &&
+	test_grep "bad config variable .checkout.workers. in file .*config" err
+'
 
 test_expect_success 'checkout.workers without a value' '
 	test_must_fail git -C repo -c checkout.workers checkout -f 2>err &&
