@@ -180,6 +180,7 @@ struct parallel_checkout {
 	struct strbuf path;	/* name_prefix and an entry's name */
 
 	uintmax_t removals, conflicts, declined;
+	uintmax_t written_here;		/* entries, by this process's writer */
 	uintmax_t classic_bytes;	/* written by the classic code */
 	int errs;
 };
@@ -464,6 +465,7 @@ static int write_here(struct parallel_checkout *pc,
 	if (result.status != CHECKOUT_WRITTEN)
 		return -1;
 	entry_written(pc, entry->ce, entry->nr_checkouts, &result);
+	pc->written_here++;
 	return 0;
 }
 
@@ -1469,7 +1471,7 @@ static void trace_stats(const struct parallel_checkout *pc)
 	trace2_data_intmax("pcheckout", r, "workers", pc->workers_started);
 	trace2_data_intmax("pcheckout", r, "batches", stats->batches);
 	trace2_data_intmax("pcheckout", r, "entries",
-			   stats->entries - pc->removals);
+			   stats->entries - pc->removals + pc->written_here);
 	trace2_data_intmax("pcheckout", r, "removals", pc->removals);
 	trace2_data_intmax("pcheckout", r, "bytes",
 			   stats->bytes + pc->writer.bytes);

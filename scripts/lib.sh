@@ -61,6 +61,9 @@ export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 export GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1
 export LC_ALL=C TZ=UTC
 
+test -z "$TMPDIR" || { test -d "$TMPDIR" && test -w "$TMPDIR"; } ||
+die "TMPDIR='$TMPDIR': no folder to write to"
+
 # pin_get <name>: the value that base/*/pin gives to <name>.
 pin_get () {
 	sed -n "s/^$1 //p" "$base/pin" | grep . ||
@@ -87,6 +90,7 @@ tgit () {
 is_project_path () {
 	case $1 in
 	.*|build|build*/*|base/*|scripts/*) return 0 ;;
+	contrib/parallel-checkout/timeline) return 1 ;;	# for users of Git
 	contrib/parallel-checkout/*|contrib/bulk-refs/*|contrib/clone/*)
 		return 0 ;;
 	Makefile|*.md) case $1 in */*) return 1 ;; esac; return 0 ;;
@@ -95,12 +99,13 @@ is_project_path () {
 	return 1
 }
 
-# Where files of ours can lie beside the top itself: folders of the base, and
-# those that the series names. Everything else here is somebody's own, a prefix
-# to install in for example. Prints "|name|name|...|".
+# Where files of ours can lie: folders of the base, those that the series names,
+# and at the top the files that it names; new ones there are known by their
+# endings. Everything else here is somebody's own, a prefix to install in or the
+# output of a program for example. Prints "|name|name|...|".
 own_places () {
 	{
-		series_steps | tr ' ' '\n' | sed -n 's,/.*,,p'
+		series_steps | tr ' ' '\n' | sed 's,/.*,,'
 		test ! -d "$tree/.git" ||
 		tgit ls-tree -d --name-only "$ref_base" 2>/dev/null || :
 	} | sort -u | awk 'BEGIN { ORS = "|"; print "" } { print }'
@@ -123,9 +128,10 @@ our_files () (
 	while IFS= read -r f
 	do
 		case $f in
-		*/*)
-			case $places in *"|${f%%/*}|"*) ;; *) continue ;; esac ;;
+		*/*) ;;
+		*.[ch]|*.sh|*.perl) printf '%s\n' "$f"; continue ;;
 		esac
+		case $places in *"|${f%%/*}|"*) ;; *) continue ;; esac
 		test -d "$top/$f" && test ! -L "$top/$f" && continue
 		is_project_path "$f" || printf '%s\n' "$f"
 	done
@@ -152,6 +158,20 @@ input_manifest () {
 }
 made_from=$tree/.git/assembled-from
 
+# If there is a build/git, git has to be able to work in it; otherwise all that
+# is asked of it would look like an answer.
+check_tree () {
+	test -d "$tree/.git" || return 0
+	why=$(tgit rev-parse --verify -q HEAD 2>&1 >/dev/null) && return
+	case $why in
+	*ownership*)
+		die "'$tree' belongs to another user; run this as that user,
+  or name another build folder: make BUILD=/path" ;;
+	esac
+	die "git cannot work in '$tree'${why:+: }$(printf '%s' "$why" | head -n 1)
+  look at it, and remove it if nothing in there is needed"
+}
+
 # Prints what work build/git holds that would be lost with it, if any.
 unexported () {
 	if test "$(tgit symbolic-ref -q HEAD)" != "refs/heads/$branch"
@@ -162,6 +182,6 @@ unexported () {
 		echo "has edits that are not committed"
 	elif test "$(tgit rev-parse HEAD)" != "$(tgit rev-parse -q --verify "$ref_made")"
 	then
-		echo "has commits that are not exported"
+		echo "is not what was assembled last: commits were made or dropped and not exported"
 	fi
 }

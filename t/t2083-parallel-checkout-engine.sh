@@ -290,6 +290,16 @@ test_expect_success 'trace2 of the main process and its workers' '
 	done
 '
 
+test_expect_success 'what the main process writes is counted, too' '
+	new_repo alone &&
+	with_workers 1 -C alone checkout -f one &&
+	echo $(wc -l <one.tree) >expect &&
+	stat_of entries >actual &&
+	test_cmp expect actual &&
+	stat_of bytes >actual &&
+	test_cmp one.bytes actual
+'
+
 test_expect_success 'trace2 has all that the documentation speaks of' '
 	new_repo documented &&
 	with_workers 2 -C documented checkout -f one &&
