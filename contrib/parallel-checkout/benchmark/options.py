@@ -35,12 +35,12 @@ def positive(value):
     return number
 
 
-def add_rounds(parser):
+def add_rounds(parser, warmup=3):
     parser.add_argument("--rounds", type=at_least(1), metavar="N",
                         help="counted rounds (default: 7)")
     parser.add_argument("--warmup", "--warmups", type=at_least(0),
                         metavar="N",
-                        help="rounds before that (default: 3)")
+                        help="rounds before that (default: %d)" % warmup)
 
 
 def choose(parser, text, names):
