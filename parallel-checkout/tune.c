@@ -139,13 +139,13 @@ size_t tune_batch_size(const struct tune_batch *now)
 #define LOSS 0.90
 
 /*
- * If more workers did (almost) as many times more as they were more, they wait
- * for something that many can wait for at the same time. Doubling their number
- * would take several intervals to say so again.
+ * Workers that wait for a server do nearly twice as much when they are twice as
+ * many, as long as they do not wait for each other: for a directory, of which a
+ * file system lets them create one file at a time. Then more of them only get
+ * in each other's way, and what an interval has done depends on the directories
+ * in it, by more than 10 percent.
  */
-#define PAID_IN_FULL 0.75
-#define GROW 2
-#define GROW_BOLDLY 8
+#define WAITING_GAIN 1.30
 
 /* When to try again, at first; a file system may have a bad moment. */
 #define HOLD_NS (250 * 1000 * 1000)
@@ -265,16 +265,16 @@ int tune_auto_start(struct tune_auto *tune, const struct tune_sample *now)
 }
 
 /*
- * Try several times as many if there are processors for them, or if none is
- * needed; or half as many if they take turns.
+ * Try twice as many if there are processors for them, or if none is needed; or
+ * half as many if they take turns.
  */
 static void try_another(struct tune_auto *tune, const struct tune_sample *now,
-			double rate, int times)
+			double rate)
 {
 	double part = running(tune, now);
 	int most = part < WAITING ? tune->max_workers :
 		at_most(tune->cores, tune->max_workers);
-	int more = at_most(times * tune->workers, most);
+	int more = at_most(2 * tune->workers, most);
 	int has_time = !now->complete ||
 		now->queued >= 2 * (size_t)more * ENTRIES_PER_WORKER;
 
@@ -297,10 +297,8 @@ static void judge(struct tune_auto *tune, const struct tune_sample *now)
 		(now->now_ns - tune->since_ns);
 	int last_workers = tune->last_workers;
 	int is_trial = last_workers && last_workers != tune->workers;
-	double wanted = last_workers < tune->workers ? GAIN : LOSS;
-	int paid = is_trial && last_workers < tune->workers &&
-		rate * last_workers >=
-		PAID_IN_FULL * tune->last_rate * tune->workers;
+	double gain = running(tune, now) < WAITING ? WAITING_GAIN : GAIN;
+	double wanted = last_workers < tune->workers ? gain : LOSS;
 
 	tune->last_workers = 0;
 	if (is_trial && rate < wanted * tune->last_rate) {
@@ -314,7 +312,7 @@ static void judge(struct tune_auto *tune, const struct tune_sample *now)
 	}
 	if (is_trial)
 		tune->hold_ns = HOLD_NS;
-	try_another(tune, now, rate, paid ? GROW_BOLDLY : GROW);
+	try_another(tune, now, rate);
 }
 
 int tune_auto_next(struct tune_auto *tune, const struct tune_sample *now)
