@@ -146,16 +146,16 @@ do
 	'
 done
 
-# What Git says is clean is what it says.
+# What Git says is clean is what it says. The working tree is in slow/tree.
 no_false_claims () {
 	git -C one update-index -q --refresh
 	git -C one diff-files --name-only >dirty &&
-	git -C one ls-files -s | sed "s/^[0-9]* \([0-9a-f]*\) 0	/\1 /" |
+	git -C one ls-files -s | sed "s/^[0-9]* \([0-9a-f]*\) 0	/\1 /" >claims &&
 	while read -r oid path
 	do
 		grep "^$path$" dirty >/dev/null ||
-		test $oid = "$(git -C one hash-object "$path")" || return 1
-	done
+		test $oid = "$(git hash-object "slow/tree/$path")" || return 1
+	done <claims
 }
 
 test_expect_success SLOWFS 'setup of a slow file system' '
@@ -183,7 +183,7 @@ do
 		git -C one config core.worktree "$(pwd)/slow/tree" &&
 		git -C one checkout -q -f first &&
 		break_worker : &&
-		slowfs_control slow "latency create=20000" &&
+		slowfs_control slow "latency create=40000" &&
 		{
 			GIT_EXEC_PATH="$TRASH_DIRECTORY/fake" "$PERL_PATH" -e "
 				\$SIG{INT} = \"DEFAULT\";
@@ -193,7 +193,8 @@ do
 				checkout -q -f second 2>err &
 			main=$!
 		} &&
-		wait_until grep -q "^other" slow/tree/file40 2>/dev/null &&
+		# one of the first, so that there is time for the signal
+		wait_until grep -q "^other" slow/tree/file11 2>/dev/null &&
 		kill -$signal $main &&
 		! wait $main &&
 		wait_until is_gone $(cat pids) &&
