@@ -266,13 +266,17 @@ int tune_auto_start(struct tune_auto *tune, const struct tune_sample *now)
 
 /*
  * Try twice as many if there are processors for them, or if none is needed; or
- * half as many if they take turns.
+ * half as many if they take turns. Workers that wait most of the time can still
+ * be so many that they wait for a processor as well, once what they wait for has
+ * come. Then more of them only delay each other, and those who hold a
+ * directory's lock delay all.
  */
 static void try_another(struct tune_auto *tune, const struct tune_sample *now,
 			double rate)
 {
 	double part = running(tune, now);
-	int most = part < WAITING ? tune->max_workers :
+	int need_none = part < WAITING && part * tune->workers < tune->cores;
+	int most = need_none ? tune->max_workers :
 		at_most(tune->cores, tune->max_workers);
 	int more = at_most(2 * tune->workers, most);
 	int has_time = !now->complete ||

@@ -538,6 +538,89 @@ static void t_auto_other_waiting(void)
 	check_int(tune_auto_start(&tune, &now), ==, 2);
 }
 
+/* What there was in an interval: entries per second, and how much each ran. */
+struct interval {
+	double rate, running;
+	int want;		/* how many workers there should be then */
+};
+
+/* Start as if the main process had waited, or not, and go through intervals. */
+static void check_series(int cores, int waited, const struct interval *series,
+			 size_t nr)
+{
+	const uint64_t ms = 1000 * 1000;
+	struct tune_sample now = { 0 };
+	struct tune_auto tune;
+	double entries = 1, run_ns = (waited ? 1 : 40) * ms;
+	int workers;
+
+	tune_auto_init(&tune, -1, &now);
+	now.now_ns = now.busy_ns = 40 * ms;
+	now.entries = entries;
+	now.run_ns = run_ns;
+	now.queued = 1000000;
+	tune_auto_limit(&tune, cores, 64);
+	workers = tune_auto_start(&tune, &now);
+
+	for (size_t i = 0; i < nr; i++) {
+		/* the first results do not count, the others are judged */
+		for (int phase = 0; phase < 2; phase++) {
+			const double ns = 100 * ms;
+
+			now.now_ns += ns;
+			now.entries = entries += series[i].rate * ns / 1e9;
+			now.run_ns = run_ns += series[i].running * ns * workers;
+			check_int(tune.workers, ==, workers);
+			tune_auto_next(&tune, &now);
+		}
+		workers = tune.workers;
+		if (!check_int(workers, ==, series[i].want))
+			test_msg("after interval %d", (int)i);
+	}
+}
+
+/* As seen on slowfs and two processors, at 1 and at 5 ms for an operation. */
+static void t_auto_recorded(void)
+{
+	const struct interval one_ms[] = {
+		{ 1882, 0.048, 16 },
+		{ 3166, 0.060, 32 },
+		/* 32 of them want 5 processors */
+		{ 4706, 0.157, 32 },
+	};
+	const struct interval five_ms[] = {
+		{ 413, 0.024, 16 },
+		{ 674, 0.022, 32 },
+		{ 1191, 0.029, 64 },
+		{ 2618, 0.028, 64 },
+	};
+
+	check_series(2, 1, one_ms, ARRAY_SIZE(one_ms));
+	check_series(2, 1, five_ms, ARRAY_SIZE(five_ms));
+}
+
+/* More is asked of workers that wait than of those that run. */
+static void t_auto_gain(void)
+{
+	const struct interval waiting[] = {
+		{ 2000, 0.05, 16 },
+		{ 2500, 0.05, 8 },
+	};
+	const struct interval waiting_less[] = {
+		{ 2000, 0.05, 16 },
+		{ 2700, 0.05, 32 },
+	};
+	const struct interval running[] = {
+		{ 20000, 0.95, 8 },
+		{ 25000, 0.95, 16 },
+		{ 28000, 0.95, 8 },
+	};
+
+	check_series(16, 1, waiting, ARRAY_SIZE(waiting));
+	check_series(16, 1, waiting_less, ARRAY_SIZE(waiting_less));
+	check_series(16, 0, running, ARRAY_SIZE(running));
+}
+
 static int is_worth(int threshold, size_t queued, int complete)
 {
 	struct tune_auto tune;
@@ -587,6 +670,8 @@ int cmd_main(int argc UNUSED, const char **argv UNUSED)
 	TEST(t_auto_small(), "auto starts no worker for a few entries");
 	TEST(t_auto_slow_first(), "auto sees that a single entry is slow");
 	TEST(t_auto_other_waiting(), "auto does not count what is no writing");
+	TEST(t_auto_recorded(), "auto adds none for which there is no processor");
+	TEST(t_auto_gain(), "auto keeps more only if they do enough more");
 	TEST(t_auto_threshold(), "auto obeys a threshold");
 
 	return test_done();
