@@ -238,6 +238,7 @@ int cmd_checkout__worker(int argc,
 	const char *root = "", *unused;
 	int protocol = 0, want_stat = 0, ret;
 	struct option options[] = {
+		/* check_protocol() has looked at it */
 		OPT_INTEGER(0, "protocol", &protocol,
 			    N_("version of the messages")),
 		OPT_STRING(0, "root", &root, N_("dir"),
@@ -258,6 +259,7 @@ int cmd_checkout__worker(int argc,
 			     checkout_worker_usage, 0);
 	if (argc)
 		usage_with_options(checkout_worker_usage, options);
+
 	keep_freed_memory();
 	if (writer_open(&writer, repo, root, want_stat) < 0)
 		die_errno(_("cannot open directory '%s'"), root);

@@ -507,7 +507,7 @@ static void wait_for_end(struct worker_pool *pool, struct pool_worker *worker)
 				       &waited_ns);
 	} while ((!ready || (ready < 0 && errno == EINTR)) &&
 		 waited_ns < pool->patience_ns);
-	if (!ready)
+	if (ready <= 0 && waited_ns >= pool->patience_ns)
 		report_silence(worker, pool->patience_ns);
 	close_pipes(worker);
 	finish_command(&worker->cp);

@@ -105,7 +105,7 @@ is_project_path () {
 # output of a program for example. Prints "|name|name|...|".
 own_places () {
 	{
-		series_steps | tr ' ' '\n' | sed 's,/.*,,'
+		series_steps | tr ' ' '\n' | sed -e '/\.patch$/d' -e 's,/.*,,'
 		test ! -d "$tree/.git" ||
 		tgit ls-tree -d --name-only "$ref_base" 2>/dev/null || :
 	} | sort -u | awk 'BEGIN { ORS = "|"; print "" } { print }'
@@ -129,6 +129,7 @@ our_files () (
 	do
 		case $f in
 		*/*) ;;
+		.*) continue ;;
 		*.[ch]|*.sh|*.perl) printf '%s\n' "$f"; continue ;;
 		esac
 		case $places in *"|${f%%/*}|"*) ;; *) continue ;; esac

@@ -109,6 +109,26 @@ static void t_crowd(void)
 	queue_release(&queue);
 }
 
+/* Where there is an entry, there is one for each of any number of workers. */
+static void t_more_than_1023(void)
+{
+	struct checkout_queue queue;
+	uint32_t id;
+
+	queue_init(&queue);
+	for (id = 0; id < 3000; id++)
+		queue_add(&queue, id, "dir/file");
+	for (int worker = 0; worker < 3000; worker++) {
+		if (!check_int(queue_next(&queue, worker, &id), ==, 0)) {
+			test_msg("worker %d", worker);
+			break;
+		}
+		queue_take(&queue, id);
+	}
+	check_uint(queue.queued, ==, 0);
+	queue_release(&queue);
+}
+
 /* The directory that a worker should go to, found by looking at all. */
 static uint32_t best_dir(const struct checkout_queue *queue)
 {
@@ -251,6 +271,7 @@ int cmd_main(int argc UNUSED, const char **argv UNUSED)
 	TEST(t_order(), "the order of the queue");
 	TEST(t_directories(), "the order of directories");
 	TEST(t_crowd(), "few workers in a directory");
+	TEST(t_more_than_1023(), "very many workers in a directory");
 	TEST(t_random(), "the fullest directory, whatever came before");
 	TEST(t_gaps(), "numbers that are left out");
 	TEST(t_prune(), "directories to be removed, level by level");
