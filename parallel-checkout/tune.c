@@ -19,11 +19,11 @@
 #define TARGET_BATCH_NS (4 * 1000 * 1000)
 
 /*
- * Where workers wait for something else than a processor, the main process is
- * idle, too, and a batch that is too long keeps one of many workers busy at the
- * end, while the others have nothing left.
+ * Where workers wait for something else than a processor, also for each other,
+ * an entry can take 20 ms. One at a time, each would wake up the main process
+ * and a worker, which delays the one that is about to get a directory's lock.
  */
-#define WAITING_BATCH_NS (20 * 1000 * 1000)
+#define WAITING_BATCH_NS (80 * 1000 * 1000)
 
 /* Until the first batch is back, nothing is known about the speed. */
 #define FIRST_BATCH 16

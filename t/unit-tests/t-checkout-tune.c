@@ -300,8 +300,8 @@ static void t_waiting_batch(void)
 	now.run_ns = now.busy_ns;
 	check_uint(tune_batch_size(&now), ==, 1);
 	now.run_ns = now.busy_ns / 100;
-	check_uint(tune_batch_size(&now), >=, 2);
-	check_uint(tune_batch_size(&now), <=, 10);
+	check_uint(tune_batch_size(&now), >=, 8);
+	check_uint(tune_batch_size(&now), <=, 32);
 }
 
 /*

@@ -1,0 +1,100 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+
+test_description='preload of the index: more threads where these wait
+
+They must find what one thread finds, in a small repository and in a large one.
+'
+
+TEST_PASSES_SANITIZE_LEAK=true
+. ./test-lib.sh
+. "$TEST_DIRECTORY/lib-slowfs.sh"
+
+# usage: same_answers
+# What git says in "work" must not depend on the preload. Leaves a trace.
+same_answers () {
+	for args in "status --porcelain" "diff-files" \
+		"diff --name-status -- d1 d3/1*"
+	do
+		rm -f trace &&
+		git -C work -c core.preloadIndex=false $args >expect &&
+		GIT_TRACE2_EVENT="$PWD/trace" git -C work $args >actual &&
+		test_cmp expect actual || return 1
+	done
+}
+
+# usage: traced_threads <number>
+traced_threads () {
+	test_grep "\"key\":\"preload/threads\",\"value\":\"$1\"" trace
+}
+
+# What a preload must not miss: content, absence, links.
+spoil () {
+	echo changed >d1/10 &&
+	echo 8 >d1/9 &&
+	rm d2/7 &&
+	rm -r d3 &&
+	mkdir elsewhere &&
+	cp d4/* elsewhere &&
+	rm -r d4 &&
+	ln -s elsewhere d4
+}
+
+for nr in 100 1500
+do
+	test_expect_success "setup: $nr files" '
+		rm -rf work.backing &&
+		git init work.backing &&
+		(
+			cd work.backing &&
+			for d in $(test_seq 10)
+			do
+				mkdir d$d &&
+				for i in $(test_seq $(($nr / 10)))
+				do
+					echo $i >d$d/$i || return 1
+				done || return 1
+			done &&
+			git add . &&
+			git commit -q -m files &&
+			test-tool chmtime =-10 .git/index d*/*  &&
+			git update-index --refresh
+		)
+	'
+
+	test_expect_success SLOWFS "$nr files: threads, and the same answers" '
+		slowfs_mount "$PWD/work" --latency=lookup+getattr=5000 \
+			--entry-timeout=0 --attr-timeout=0 &&
+		slowfs_control work reset &&
+		git -C work status --porcelain >actual &&
+		test_must_be_empty actual &&
+		peak=$(slowfs_count work peak) &&
+		test $peak -ge 4 &&
+		if test $nr = 1500
+		then
+			test $peak -ge 40
+		fi &&
+
+		(cd work && spoil) &&
+		same_answers &&
+		slowfs_unmount work
+	'
+done
+
+# The files have just been written, so nobody has to wait for them.
+test_expect_success 'no more threads on a local file system' '
+	rm -rf work &&
+	mv work.backing work &&
+	git -C work checkout -f &&
+	same_answers &&
+	traced_threads 3
+'
+
+# Neither threads nor a trace of them for what one thread does in no time.
+test_expect_success 'none for a small index' '
+	git -C work rm -q -r --cached d1 d2 d3 d4 d5 d6 &&
+	same_answers &&
+	test_grep ! preload/threads trace
+'
+
+test_done

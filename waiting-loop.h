@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef WAITING_LOOP_H
+#define WAITING_LOOP_H
+
+/*
+ * A loop that threads share out, and that gets more threads while these wait.
+ *
+ * An lstat() takes a microsecond or two on a local file system, and as long as
+ * a round trip on a network file system, where no number of threads is too high
+ * that the server can serve. So each thread looks from time to time whether it
+ * had to wait, and for how long. If that is as long as a round trip, it starts
+ * another one, so that they double in number with each look.
+ *
+ * The thread that calls takes part. Where the system does not tell a thread
+ * whether it has waited (Linux and FreeBSD do, with RUSAGE_THREAD), or does not
+ * give us another one, the number stays as it is.
+ */
+
+#include "thread-utils.h"
+
+#define WAITING_LOOP_MAX_THREADS 64
+
+struct waiting_loop {
+	/* To be set by the caller, and constant. */
+	size_t nr;		/* iterations */
+	void (*fn)(struct waiting_loop *loop);	/* called in each thread */
+	void *data;		/* for fn() */
+
+	/*
+	 * The mutex is for what follows. fn() may use it for data of its own,
+	 * but not while it calls waiting_loop_next().
+	 */
+	pthread_mutex_t mutex;
+	size_t next, end;	/* the iterations that nobody has begun */
+	int threads;		/* started, and the caller */
+	pthread_t ids[WAITING_LOOP_MAX_THREADS];
+	unsigned trying : 1;	/* see waiting_loop_try() */
+};
+
+/* What a thread has been given to do. To be initialized with zeroes. */
+struct waiting_loop_share {
+	size_t begin, end;	/* iterations [begin, end) */
+
+	/* To be counted by the thread: what it did that may have had to wait. */
+	size_t looks;
+
+	/* when it was last judged, and what there had been by then */
+	uint64_t since_ns;
+	size_t since_looks;
+	long since_waits;
+};
+
+/*
+ * Do all iterations, in `threads` threads at first, which is at least 1, and
+ * return when they are done. Returns how many threads there were in the end.
+ */
+int waiting_loop_run(struct waiting_loop *loop, int threads);
+
+/*
+ * The same for a loop that is too short to be worth a thread, unless it waits:
+ * do some iterations to see whether they do, and the rest only if so. Returns
+ * how many threads there were in the end; 1 if they did not wait.
+ */
+int waiting_loop_try(struct waiting_loop *loop);
+
+/*
+ * For fn(), until it returns 0: the share is done, unless it is a new one; get
+ * the next.
+ */
+int waiting_loop_next(struct waiting_loop *loop,
+		      struct waiting_loop_share *share);
+
+#endif /* WAITING_LOOP_H */
