@@ -49,13 +49,15 @@ static void collect(struct candidates *all, struct index_state *istate,
 		const struct cache_entry *ce = istate->cache[i];
 		size_t same = 0;
 
-		if (!is_wanted(ce))
+		/* nobody asks for those of a link or a submodule */
+		if (!S_ISREG(ce->ce_mode) || !is_wanted(ce))
 			continue;
-		if (!last)
+		if (!last) {
 			add_candidate(all, istate, &buf, "", 0);
-		else
+		} else {
 			while (last[same] && last[same] == ce->name[same])
 				same++;
+		}
 		for (size_t n = same; n < ce_namelen(ce); n++)
 			if (ce->name[n] == '/')
 				add_candidate(all, istate, &buf, ce->name,
@@ -80,6 +82,8 @@ static void look(struct waiting_loop *loop)
 				all->absent[i] = 1;
 				continue;
 			}
+
+			/* what absent_dirs_cover() may have done goes with it */
 			share.looks++;
 			all->absent[i] = lstat(path, &st) &&
 				is_missing_file_error(errno);

@@ -19,7 +19,8 @@ struct strset;
  * Add to `absent` the paths of those .gitattributes files that would be looked
  * for in the working tree to know the attributes of the entries for which
  * is_wanted() returns nonzero, that are not in the index, and that are not
- * there. That may be only some of them; and if nobody has to wait, it is.
+ * there. That may be only some of them, and is only the first few if nobody has
+ * to wait.
  *
  * The caller has to know for how long that stays true.
  */

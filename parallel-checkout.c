@@ -517,6 +517,7 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 		.cores = pc->cores,
 		.queued = pc->queue.queued,
 		.complete = pc->complete,
+		.is_judged = !pc->config.nr,
 		.entries = pc->pool.stats.entries + pc->alone_entries -
 			pc->observed_entries,
 		.busy_ns = pc->pool.stats.busy_ns + pc->alone_ns -

@@ -7,7 +7,7 @@
 #include "trace.h"
 #include "waiting-loop.h"
 
-/* Judge by this many, and give away no more while there are too few threads. */
+/* Judge by this many looks, and give no more while threads are to be added. */
 #define FIRST_SHARE 4
 
 /* Do not come back for each few microseconds of work. */
@@ -82,7 +82,8 @@ int waiting_loop_next(struct waiting_loop *loop,
 	size = left / (4 * (size_t)loop->threads);
 	if (size > MAX_SHARE)
 		size = MAX_SHARE;
-	if (size < FIRST_SHARE || is_new || waited || loop->trying)
+	if (size < FIRST_SHARE || is_new || loop->trying ||
+	    (waited && loop->threads < WAITING_LOOP_MAX_THREADS))
 		size = FIRST_SHARE;
 	if (size > left)
 		size = left;

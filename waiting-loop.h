@@ -6,10 +6,10 @@
  * A loop that threads share out, and that gets more threads while these wait.
  *
  * An lstat() takes a microsecond or two on a local file system, and as long as
- * a round trip on a network file system, where no number of threads is too high
- * that the server can serve. So each thread looks from time to time whether it
- * had to wait, and for how long. If that is as long as a round trip, it starts
- * another one, so that they double in number with each look.
+ * a round trip on a network file system, where more threads are better as long
+ * as the server can serve them. So each thread judges from time to time whether
+ * its looks had to wait, and for how long. If that is as long as a round trip,
+ * it starts another one, so that they double in number each time.
  *
  * The thread that calls takes part. Where the system does not tell a thread
  * whether it has waited (Linux and FreeBSD do, with RUSAGE_THREAD), or does not

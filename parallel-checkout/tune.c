@@ -25,6 +25,9 @@
  */
 #define WAITING_BATCH_NS (80 * 1000 * 1000)
 
+/* Where a number of workers is on trial, batches are shorter than intervals. */
+#define JUDGED_BATCH_NS (20 * 1000 * 1000)
+
 /* Until the first batch is back, nothing is known about the speed. */
 #define FIRST_BATCH 16
 #define FIRST_WAITING_BATCH 4
@@ -73,8 +76,8 @@ size_t tune_batch_size(const struct tune_batch *now)
 
 	if (now->entries && now->busy_ns) {
 		uint64_t ns_per_entry = now->busy_ns / now->entries;
-		uint64_t target_ns = tune_is_waiting(now) ?
-			WAITING_BATCH_NS : TARGET_BATCH_NS;
+		uint64_t target_ns = !tune_is_waiting(now) ? TARGET_BATCH_NS :
+			now->is_judged ? JUDGED_BATCH_NS : WAITING_BATCH_NS;
 
 		size = ns_per_entry ? target_ns / ns_per_entry : TUNE_MAX_BATCH;
 		if (size > TUNE_MAX_BATCH)
@@ -269,7 +272,8 @@ int tune_auto_start(struct tune_auto *tune, const struct tune_sample *now)
  * half as many if they take turns. Workers that wait most of the time can still
  * be so many that they wait for a processor as well, once what they wait for has
  * come. Then more of them only delay each other, and those who hold a
- * directory's lock delay all.
+ * directory's lock delay all. There are not made fewer for that: that would cost
+ * trials, where it is not known to be of use.
  */
 static void try_another(struct tune_auto *tune, const struct tune_sample *now,
 			double rate)

@@ -30,6 +30,7 @@ struct tune_batch {
 	int workers, cores;
 	size_t queued;		/* entries not given to a worker yet */
 	unsigned complete : 1;	/* the queue will not grow any more */
+	unsigned is_judged : 1;	/* by tune_auto_next(), in short intervals */
 
 	/* Of the batches that came back so far. */
 	uint64_t entries, busy_ns, run_ns;

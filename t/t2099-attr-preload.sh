@@ -126,7 +126,7 @@ do
 done
 
 # Nothing else has threads here.
-test_expect_success SLOWFS 'looks are made side by side' '
+test_expect_success SLOWFS,PTHREADS 'looks are made side by side' '
 	test_when_finished "slowfs_unmount slow" &&
 	rm -rf slow.backing &&
 	git clone -q files slow.backing &&
@@ -138,6 +138,61 @@ test_expect_success SLOWFS 'looks are made side by side' '
 		checkout -- . &&
 	peak=$(slowfs_count slow peak) &&
 	test $peak -ge 4
+'
+
+# An attribute file that colliding names share is written before it is asked for.
+for workers in 1 2
+do
+	test_expect_success SLOWFS "ignoring case, checkout.workers=$workers" '
+		test_when_finished "slowfs_unmount slow" &&
+		rm -rf slow.backing &&
+		slowfs_mount slow --icase --latency=lookup=500 &&
+		git init slow/work &&
+		(
+			cd slow/work &&
+			git config checkout.workers $workers &&
+			git config checkout.thresholdForParallelism 0 &&
+			attr=$(echo "* text eol=crlf" | git hash-object -w --stdin) &&
+			file=$(echo text | git hash-object -w --stdin) &&
+			for d in $(test_seq 30)
+			do
+				echo "100644 $attr	D$d/.gitattributes" &&
+				echo "100644 $file	d$d/file" &&
+				echo "100644 $file	d$d/sub/file" || return 1
+			done | git update-index --index-info &&
+			git checkout -- . &&
+			git commit -q -m collisions
+		) &&
+		for d in $(test_seq 30)
+		do
+			printf "text\r\n" >expect &&
+			test_cmp_bin expect slow.backing/work/D$d/file &&
+			test_cmp_bin expect slow.backing/work/D$d/sub/file || return 1
+		done
+	'
+done
+
+# What was absent for one commit may be there for the next.
+test_expect_success 'nothing is remembered longer than a checkout takes' '
+	git init rebase &&
+	(
+		cd rebase &&
+		mkdir d &&
+		echo 0 >d/file &&
+		git add . &&
+		test_commit base &&
+		for i in 1 2
+		do
+			echo $i >d/file &&
+			git commit -q -a -m $i || return 1
+		done &&
+		git checkout -q -b onto base &&
+		test_commit other &&
+		git checkout -q - &&
+		git rebase --exec "echo \"* text eol=crlf\" >d/.gitattributes" onto &&
+		printf "2\r\n" >expect &&
+		test_cmp_bin expect d/file
+	)
 '
 
 test_done

@@ -302,6 +302,11 @@ static void t_waiting_batch(void)
 	now.run_ns = now.busy_ns / 100;
 	check_uint(tune_batch_size(&now), >=, 8);
 	check_uint(tune_batch_size(&now), <=, 32);
+
+	/* It comes back within an interval in which the number is judged. */
+	now.is_judged = 1;
+	check_uint(tune_batch_size(&now), >=, 2);
+	check_uint(tune_batch_size(&now), <=, 8);
 }
 
 /*
