@@ -32,7 +32,7 @@ start () {
 	git clone -q -n files one &&
 	break_worker "$1" &&
 	{
-		GIT_TEST_CHECKOUT_PATIENCE=${patience:-300} \
+		GIT_TEST_CHECKOUT_PATIENCE=${patience:-1000} \
 		GIT_EXEC_PATH="$TRASH_DIRECTORY/fake" \
 			"$PERL_PATH" -e "\$SIG{INT} = \"DEFAULT\"; exec @ARGV or die" \
 			"$GIT_BUILD_DIR/git" -C one -c checkout.workers=$2 \
@@ -57,6 +57,17 @@ told () {
 	grep "checkout worker .* has not answered" err >warnings
 }
 
+is_stopped () {
+	! test -r /proc/$1/status ||
+	grep -q "^State:.*T" /proc/$1/status
+}
+
+# usage: continue_worker <pid>: it will stop, if it has not yet
+continue_worker () {
+	wait_until is_stopped $1 &&
+	kill -CONT $1
+}
+
 # usage: is_gone <pid>...
 is_gone () {
 	for pid
@@ -77,12 +88,12 @@ test_expect_success 'a worker that stops answering' '
 	grep "^$pid$" pids &&
 
 	# once is enough, and nobody is killed
-	sleep 1 &&
+	sleep 2 &&
 	told &&
 	test_line_count = 1 warnings &&
 	kill -0 $pid &&
 	kill -0 $main &&
-	kill -CONT $pid &&
+	continue_worker $pid &&
 	wait $main &&
 	told &&
 	test_line_count = 1 warnings &&
@@ -97,7 +108,7 @@ test_expect_success 'a worker that does not end' '
 	wait_until told &&
 	read -r word checkout worker pid rest <warnings &&
 	grep "^$pid$" pids &&
-	kill -CONT $pid &&
+	continue_worker $pid &&
 	wait $main &&
 	test_line_count = 1 err &&
 	git -C one status --porcelain >status &&
@@ -133,7 +144,7 @@ do
 		read -r word checkout worker pid rest <warnings &&
 		kill -$signal $main &&
 		! wait $main &&
-		kill -CONT $pid &&
+		continue_worker $pid &&
 		wait_until is_gone $(cat pids) &&
 		if test $signal = KILL
 		then
