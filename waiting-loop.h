@@ -59,7 +59,8 @@ int waiting_loop_run(struct waiting_loop *loop, int threads);
 /*
  * The same for a loop that is too short to be worth a thread, unless it waits:
  * do some iterations to see whether they do, and the rest only if so. Returns
- * how many threads there were in the end; 1 if they did not wait.
+ * how many threads there were in the end: 1 if they did not wait, if there was
+ * too little left, or if there are no more.
  */
 int waiting_loop_try(struct waiting_loop *loop);
 
