@@ -12,6 +12,12 @@
 #include "strvec.h"
 #include "waiting-loop.h"
 
+/*
+ * So many tell whether a look has to wait. Others are not even collected if it
+ * does not: to find out what the index has of a directory takes a microsecond.
+ */
+#define SAMPLE 16
+
 struct candidates {
 	struct strvec paths;
 	unsigned char *absent;	/* by the number of the path */
@@ -36,16 +42,18 @@ static void add_candidate(struct candidates *all, struct index_state *istate,
 }
 
 /*
- * One for each leading directory. What is below a directory is in the index one
- * after another, so a directory that the last entry was not in is a new one.
+ * One for each leading directory, until there are `enough`. What is below a
+ * directory is in the index one after another, so a directory that the last
+ * entry was not in is a new one.
  */
 static void collect(struct candidates *all, struct index_state *istate,
-		    int (*is_wanted)(const struct cache_entry *))
+		    int (*is_wanted)(const struct cache_entry *), size_t enough)
 {
 	struct strbuf buf = STRBUF_INIT;
 	const char *last = NULL;
 
-	for (unsigned int i = 0; i < istate->cache_nr; i++) {
+	for (unsigned int i = 0;
+	     i < istate->cache_nr && all->paths.nr < enough; i++) {
 		const struct cache_entry *ce = istate->cache[i];
 		size_t same = 0;
 
@@ -100,10 +108,17 @@ void find_absent_attributes(struct index_state *istate,
 
 	if (!HAVE_THREADS)
 		return;
-	collect(&all, istate, is_wanted);
+	collect(&all, istate, is_wanted, SAMPLE);
 	CALLOC_ARRAY(all.absent, all.paths.nr);
 	loop.nr = all.paths.nr;
-	waiting_loop_try(&loop);
+	if (waiting_loop_try(&loop) > 1) {
+		strvec_clear(&all.paths);
+		collect(&all, istate, is_wanted, SIZE_MAX);
+		REALLOC_ARRAY(all.absent, all.paths.nr);
+		memset(all.absent, 0, all.paths.nr);
+		loop.nr = all.paths.nr;
+		waiting_loop_run(&loop, SAMPLE);
+	}
 	for (size_t i = 0; i < all.paths.nr; i++)
 		if (all.absent[i])
 			strset_add(absent, all.paths.v[i]);
