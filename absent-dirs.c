@@ -27,6 +27,9 @@ int absent_dirs_cover(struct absent_dirs *dirs, const char *path)
 	size_t up_len = parent_len(path, dir_len);
 	struct stat st;
 
+	/* That is not missing for the system; see warn_on_fopen_errors(). */
+	if (strlen(path) >= PATH_MAX)
+		return 0;
 	if (is_within(path, dir_len, &dirs->absent))
 		return 1;
 	if (!up_len)

@@ -59,6 +59,21 @@ int beneath_create(const char *path, int base_len, mode_t mode)
 	return leave(&dirs, name ? dirs_create(&dirs, name, mode) : -1);
 }
 
+int beneath_open(const char *path, int base_len)
+{
+	struct dir_handles dirs = DIR_HANDLES_INIT;
+	const char *name = enter(&dirs, path, base_len);
+
+	/*
+	 * What is wrong with a leading directory is for those to say who make
+	 * them.
+	 */
+	if (!name && strlen(path) < PATH_MAX &&
+	    errno != EMFILE && errno != ENFILE)
+		errno = ENOTDIR;
+	return leave(&dirs, name ? dirs_open_file(&dirs, name) : -1);
+}
+
 int beneath_mkdir(const char *path, int base_len)
 {
 	struct dir_handles dirs = DIR_HANDLES_INIT;

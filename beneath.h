@@ -23,7 +23,14 @@ int beneath_unlink(const char *path, int base_len);
 int beneath_rmdir(const char *path, int base_len);
 
 /*
- * The same, with a warning, of the words that the functions without "beneath"
+ * Open a file for reading. Where its directory cannot be entered, for whatever
+ * reason, there is no file: that is ENOTDIR, unless the path is too long or there
+ * are no descriptors left.
+ */
+int beneath_open(const char *path, int base_len);
+
+/*
+ * The ones above, with a warning, of the words that the functions without "beneath"
  * have, unless what is to be removed is not there.
  */
 int beneath_unlink_or_warn(const char *path, int base_len);

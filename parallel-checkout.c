@@ -6,10 +6,12 @@
  *
  * While workers are in flight, nothing here or in entry.c removes, renames or
  * replaces anything in the working tree: an entry for which that is necessary
- * is put off until all workers are idle.
+ * is put off until all workers are idle. And what decides how an entry is
+ * written is what the sequential code would have seen at its turn.
  */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
+#include "attr.h"
 #include "beneath.h"
 #include "convert.h"
 #include "entry.h"
@@ -21,6 +23,7 @@
 #include "object-store-ll.h"
 #include "oid-array.h"
 #include "parallel-checkout.h"
+#include "parallel-checkout/barrier.h"
 #include "parallel-checkout/collision.h"
 #include "parallel-checkout/limits.h"
 #include "parallel-checkout/pool.h"
@@ -125,6 +128,17 @@ struct parallel_checkout {
 	struct checkout_queue queue;
 	size_t taken, since_look;
 
+	/* How many have put_off set. */
+	size_t put_offs;
+
+	/*
+	 * Put off, and given to the classic code only to have its path cleared;
+	 * see parallel_checkout_offer_cleared().
+	 */
+	struct queued_entry *clearing;
+
+	struct checkout_barriers barriers;
+
 	/*
 	 * With core.ignoreCase: the names of the entries that have been
 	 * offered, what was found for the last one, and how many of those that
@@ -144,13 +158,8 @@ struct parallel_checkout {
 	unsigned int *inodes;
 	size_t inodes_nr, inodes_alloc;
 
-	/*
-	 * Only take entries whose path has been cleared by the caller, to be
-	 * written when all are taken.
-	 */
-	unsigned only_cleared : 1;
-
 	unsigned attrs_from_index : 1;
+	unsigned barriers_known : 1;
 	unsigned want_stat : 1;
 
 	/* The queue will not grow any more. */
@@ -407,8 +416,24 @@ static void set_attrs(struct queued_entry *entry, const struct conv_attrs *ca)
 	 * The string belongs to the attribute stack, which drops it when it
 	 * comes to another directory.
 	 */
-	if (ca->working_tree_encoding)
-		entry->encoding = strintern(ca->working_tree_encoding);
+	entry->encoding = ca->working_tree_encoding ?
+		strintern(ca->working_tree_encoding) : NULL;
+}
+
+/*
+ * Look up the attributes of an entry that is not going to be written at once. A
+ * symbolic link in its path will have been replaced by a directory by then; so
+ * nothing is behind it.
+ */
+static void look_up_attrs(const struct parallel_checkout *pc,
+			  struct queued_entry *entry)
+{
+	struct conv_attrs ca;
+
+	git_attr_set_real_dirs(!pc->state->base_dir_len);
+	convert_attrs(pc->state->istate, &ca, entry->ce->name);
+	git_attr_set_real_dirs(0);
+	set_attrs(entry, &ca);
 }
 
 static void get_attrs(const struct queued_entry *entry, struct conv_attrs *ca)
@@ -418,6 +443,20 @@ static void get_attrs(const struct queued_entry *entry, struct conv_attrs *ca)
 	ca->crlf_action = entry->crlf_action;
 	ca->ident = entry->ident;
 	ca->working_tree_encoding = entry->encoding;
+}
+
+/* What a worker is told of the attributes. */
+static void get_conversion(const struct queued_entry *entry,
+			   struct checkout_conversion *conv)
+{
+	if (output_eol(entry->crlf_action) != EOL_CRLF)
+		conv->eol = CHECKOUT_EOL_AS_IS;
+	else if (entry->crlf_action == CRLF_TEXT_CRLF)
+		conv->eol = CHECKOUT_EOL_CRLF;
+	else
+		conv->eol = CHECKOUT_EOL_AUTO_CRLF;
+	conv->ident = entry->ident;
+	conv->encoding = entry->encoding;
 }
 
 /*
@@ -438,7 +477,8 @@ static void prepare_item(struct parallel_checkout *pc,
 	}
 	item->mode = create_ce_mode(ce->ce_mode);
 	oidcpy(&item->oid, &ce->oid);
-	get_attrs(entry, &item->ca);
+	if (S_ISREG(ce->ce_mode))
+		get_conversion(entry, &item->conv);
 	if (entry->old_sd) {
 		item->old_mode = entry->old_mode;
 		item->old_sd = *entry->old_sd;
@@ -553,6 +593,14 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 	pool_end_batch(&pc->pool, worker);
 }
 
+/* Leave an entry to the classic code, after what comes before it. */
+static void put_off(struct parallel_checkout *pc, struct queued_entry *entry)
+{
+	if (!entry->put_off)
+		pc->put_offs++;
+	entry->put_off = 1;
+}
+
 static void take_result(struct parallel_checkout *pc,
 			const struct checkout_result *result)
 {
@@ -568,7 +616,7 @@ static void take_result(struct parallel_checkout *pc,
 			pc->conflicts++;
 		else
 			pc->declined++;
-		entry->put_off = 1;
+		put_off(pc, entry);
 		return;
 	}
 	if (!entry->remove)
@@ -603,8 +651,9 @@ static void start_workers(struct parallel_checkout *pc, int nr)
 	started = pool_start(&pc->pool, nr, &args);
 	pc->workers_started += started;
 	if (started < nr) {
-		warning(_("could start %d of %d checkout workers"),
-			started, nr);
+		if (pc->config.nr)
+			warning(_("could start %d of %d checkout workers"),
+				started, nr);
 		tune_auto_limit(&pc->tune, pc->cores, pc->pool.nr);
 	}
 	strvec_clear(&args);
@@ -647,7 +696,7 @@ static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 	advance_throughput(pc);
 	while (pool_next_lost(&pc->pool, &id)) {
 		pc->in_flight--;
-		pc->entries[id].put_off = 1;
+		put_off(pc, &pc->entries[id]);
 	}
 }
 
@@ -659,10 +708,16 @@ static void drain(struct parallel_checkout *pc)
 		look_at_workers(pc, -1);
 }
 
-/* Are there, or may there soon be, workers that write? */
+/* Are there workers, and are they to write what comes next? */
 static int is_streaming(const struct parallel_checkout *pc)
 {
-	return pc->pool_started && pc->pool.running;
+	return pc->pool_started && pc->pool.running && !pc->alone;
+}
+
+/* Is there anything that has been taken and is not written yet? */
+static int is_behind(const struct parallel_checkout *pc)
+{
+	return pc->queue.queued || pc->in_flight || pc->put_offs;
 }
 
 static struct queued_entry *append_entry(struct parallel_checkout *pc,
@@ -679,27 +734,6 @@ static struct queued_entry *append_entry(struct parallel_checkout *pc,
 	return &pc->entries[pc->nr++];
 }
 
-/* Leave an entry to the classic code, after the workers. */
-static void put_off(struct parallel_checkout *pc, struct queued_entry *entry)
-{
-	entry->put_off = 1;
-	append_entry(pc, entry);
-	pc->taken++;
-}
-
-/*
- * For an entry that is not fit for a worker, or whose path needs the classic
- * code. That can do its work now if nothing is in flight.
- */
-static int leave_or_put_off(struct parallel_checkout *pc,
-			    struct queued_entry *entry)
-{
-	if (!is_streaming(pc))
-		return -1;
-	put_off(pc, entry);
-	return 0;
-}
-
 /*
  * A submodule is checked out by a child process that has its own workers. And
  * what stands for a symbolic link where there are none is not a worker's
@@ -713,16 +747,19 @@ static int has_eligible_type(const struct parallel_checkout *pc,
 		pc->state->base_dir_len + ce_namelen(ce) < MAX_PATH_LEN;
 }
 
+/* May a worker write this entry, whose attributes are known? */
 static int is_eligible(const struct parallel_checkout *pc,
-		       const struct cache_entry *ce,
-		       const struct conv_attrs *ca)
+		       const struct queued_entry *entry)
 {
-	if (!has_eligible_type(pc, ce))
+	struct conv_attrs ca;
+
+	if (!has_eligible_type(pc, entry->ce))
 		return 0;
-	if (!S_ISREG(ce->ce_mode))
+	if (!S_ISREG(entry->ce->ce_mode))
 		return 1;
 
-	switch (classify_conv_attrs(ca)) {
+	get_attrs(entry, &ca);
+	switch (classify_conv_attrs(&ca)) {
 	case CA_CLASS_INCORE:
 	case CA_CLASS_STREAMABLE:
 		return 1;
@@ -741,6 +778,41 @@ static int is_eligible(const struct parallel_checkout *pc,
 		return 0;
 	}
 	BUG("unsupported conv_attrs classification");
+}
+
+/* Forget all entries; nothing is queued or in flight. */
+static void reset_entries(struct parallel_checkout *pc)
+{
+	pc->nr = pc->put_offs = pc->collisions = 0;
+	queue_release(&pc->queue);
+	pc->complete = 0;
+}
+
+/* Take an entry for the classic code. Its attributes are those of now. */
+static void take_put_off(struct parallel_checkout *pc,
+			 struct queued_entry *entry)
+{
+	const struct cache_entry *ce = entry->ce;
+
+	if (S_ISREG(ce->ce_mode) && !(ce->ce_flags & CE_WT_REMOVE) &&
+	    !entry->has_attrs && has_eligible_type(pc, ce))
+		look_up_attrs(pc, entry);
+	put_off(pc, append_entry(pc, entry));
+	pc->taken++;
+}
+
+/*
+ * For an entry that is not fit for a worker, or whose path needs the classic
+ * code. That can do its work now if everything before it is written: the
+ * filters and submodules that it runs may look at other files.
+ */
+static int leave_or_put_off(struct parallel_checkout *pc,
+			    struct queued_entry *entry)
+{
+	if (!is_streaming(pc) && !is_behind(pc))
+		return -1;
+	take_put_off(pc, entry);
+	return 0;
 }
 
 static void enqueue(struct parallel_checkout *pc,
@@ -795,7 +867,7 @@ static void start_workers_if_worth(struct parallel_checkout *pc)
 	if (pc->config.nr)
 		pc->cores = online_cpus();
 	pool_init(&pc->pool, pc->config.nr ? nr : pc->tune.max_workers,
-		  the_hash_algo);
+		  the_hash_algo, !pc->config.nr);
 	pc->pool_started = 1;
 	start_workers(pc, nr);
 	trace_workers(pc, pc->config.nr ? "configured" : pc->tune.why);
@@ -816,12 +888,9 @@ static void keep_workers_busy(struct parallel_checkout *pc)
  */
 static int take(struct parallel_checkout *pc, struct queued_entry *entry)
 {
-	struct conv_attrs ca;
-
 	if (S_ISREG(entry->ce->ce_mode)) {
-		convert_attrs(pc->state->istate, &ca, entry->ce->name);
-		set_attrs(entry, &ca);
-		if (!is_eligible(pc, entry->ce, &ca))
+		look_up_attrs(pc, entry);
+		if (!is_eligible(pc, entry))
 			return leave_or_put_off(pc, entry);
 	}
 
@@ -839,17 +908,22 @@ static int take(struct parallel_checkout *pc, struct queued_entry *entry)
 }
 
 /*
- * An entry whose file, once written, may decide how others are written. The
- * classic code knows when to read it: after the old one is gone, and before the
- * new one is there.
+ * Is the entry's file one that decides how others are handled? Then it is the
+ * classic code's, which knows when it reads the file: after the old one is gone,
+ * and before the new one is there.
  */
-static int decides_attributes(const struct parallel_checkout *pc,
-			      const struct cache_entry *ce)
+static enum checkout_barrier find_barrier(struct parallel_checkout *pc,
+					  const struct cache_entry *ce)
 {
-	const char *slash = strrchr(ce->name, '/');
-
-	return !pc->attrs_from_index &&
-		!strcmp(slash ? slash + 1 : ce->name, GITATTRIBUTES_FILE);
+	if (!pc->barriers_known) {
+		if (pc->state->base_dir_len)
+			barriers_init_elsewhere(&pc->barriers);
+		else
+			barriers_init(&pc->barriers, the_repository,
+				      !pc->attrs_from_index);
+		pc->barriers_known = 1;
+	}
+	return barrier_at(&pc->barriers, ce->name);
 }
 
 static int has_stat_data(const struct cache_entry *ce)
@@ -920,91 +994,8 @@ static int put_off_if_it_collides(struct parallel_checkout *pc,
 	if (!other_dir && !(pc->offered_collides &&
 			    (has_stat_data(ce) || !state->force)))
 		return 0;
-	put_off(pc, entry);
+	take_put_off(pc, entry);
 	return 1;
-}
-
-int parallel_checkout_offer(struct cache_entry *ce,
-			    const struct checkout *state, int *nr_checkouts)
-{
-	struct parallel_checkout *pc = &parallel_checkout;
-	struct queued_entry entry = {
-		.ce = ce,
-		.nr_checkouts = nr_checkouts,
-	};
-	const struct cache_entry *old;
-
-	if (pc->status != PC_ACCEPTING_ENTRIES || state != pc->state ||
-	    pc->disabled)
-		return -1;
-
-	if (decides_attributes(pc, ce)) {
-		drain(pc);
-		return -1;
-	}
-
-	if (put_off_if_it_collides(pc, state, &entry))
-		return 0;
-
-	if (!has_eligible_type(pc, ce) || (ce->ce_flags & CE_WT_REMOVE))
-		return leave_or_put_off(pc, &entry);
-
-	/*
-	 * The file may be up to date; that can be seen without removing it.
-	 * And without force, remove_leftover() relies on it that the path was
-	 * seen to be absent.
-	 */
-	if (has_stat_data(ce) || !state->force)
-		return -1;
-
-	old = find_old(pc, ce);
-	if (old && proves_content(pc->old_index, old)) {
-		entry.old_mode = old->ce_mode;
-		entry.old_sd = &old->ce_stat_data;
-	} else if (old && pc->alone && !ce_skip_worktree(old)) {
-		/*
-		 * There is a file, most likely, so writing would fail. The
-		 * caller looks at it, and then we are asked again.
-		 */
-		return -1;
-	}
-	return take(pc, &entry);
-}
-
-int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
-				 const struct checkout *state,
-				 int *nr_checkouts)
-{
-	struct parallel_checkout *pc = &parallel_checkout;
-	struct queued_entry entry = {
-		.ce = ce,
-		.nr_checkouts = nr_checkouts,
-	};
-
-	if (pc->status != PC_ACCEPTING_ENTRIES || state != pc->state ||
-	    pc->disabled || decides_attributes(pc, ce))
-		return -1;
-
-	/*
-	 * A clone reports the paths that collide; that is the classic code's
-	 * business. So are directories. And an entry that workers could not
-	 * be given by parallel_checkout_offer() is none for them now.
-	 */
-	if (!has_eligible_type(pc, ce) ||
-	    (st && (state->clone ||
-		    !(S_ISREG(st->st_mode) || S_ISLNK(st->st_mode)))) ||
-	    (!has_stat_data(ce) && state->force && !pc->alone))
-		return leave_or_put_off(pc, &entry);
-
-	if (st) {
-		struct stat copy = *st;
-		struct stat_data *sd = mem_pool_alloc(&pc->seen, sizeof(*sd));
-
-		fill_stat_data(sd, &copy);
-		entry.old_mode = st->st_mode;
-		entry.old_sd = sd;
-	}
-	return take(pc, &entry);
 }
 
 int parallel_checkout_offer_cleared(struct cache_entry *ce,
@@ -1013,18 +1004,25 @@ int parallel_checkout_offer_cleared(struct cache_entry *ce,
 				    int *nr_checkouts)
 {
 	struct parallel_checkout *pc = &parallel_checkout;
-	struct queued_entry entry = {
-		.ce = ce,
-		.nr_checkouts = nr_checkouts,
-	};
+	struct queued_entry *entry = pc->clearing;
+	size_t len;
 
-	if (pc->status != PC_RUNNING || state != pc->state ||
-	    !pc->only_cleared || !is_eligible(pc, ce, ca))
+	if (pc->status != PC_RUNNING || state != pc->state || !entry)
+		return -1;
+	if (entry->ce != ce || entry->nr_checkouts != nr_checkouts)
+		BUG("another entry is being cleared");
+	if (S_ISREG(ce->ce_mode))
+		set_attrs(entry, ca);
+	if (!is_eligible(pc, entry))
 		return -1;
 
-	if (S_ISREG(ce->ce_mode))
-		set_attrs(&entry, ca);
-	enqueue(pc, &entry);
+	/* It is queued once more, and nothing is at its path. */
+	entry->old_mode = 0;
+	entry->old_sd = NULL;
+	entry->was_sent = 0;
+	entry->status = CHECKOUT_PENDING;
+	queue_add(&pc->queue, entry - pc->entries, path_of(pc, entry, &len));
+	pc->clearing = NULL;
 	return 0;
 }
 
@@ -1086,19 +1084,23 @@ static void remove_leftover(const struct parallel_checkout *pc,
 	free(path);
 }
 
-/* Run the classic code for an entry. Nothing is in flight. */
-static void write_classic(struct parallel_checkout *pc, size_t i)
+/*
+ * Run the classic code for an entry that was put off. Nothing is in flight. With
+ * `clear_only`, the entry may be queued once more when its path is clear.
+ */
+static void write_classic(struct parallel_checkout *pc,
+			  struct queued_entry *entry, int clear_only)
 {
-	struct queued_entry *entry = &pc->entries[i];
 	struct cache_entry *ce = entry->ce;
 	int *nr_checkouts = entry->nr_checkouts;
 	struct conv_attrs ca;
-	size_t nr = pc->nr;
 	int was_lost = entry->status == CHECKOUT_PENDING && entry->was_sent;
 	int was_written = entry->status == CHECKOUT_WRITTEN;
 	int was_matched = ce->ce_flags & CE_MATCHED;
 	size_t matched = was_lost ? count_matched(pc->state->istate) : 0;
 
+	entry->put_off = 0;
+	pc->put_offs--;
 	if (was_lost && !pc->state->force)
 		remove_leftover(pc, ce);
 
@@ -1108,6 +1110,8 @@ static void write_classic(struct parallel_checkout *pc, size_t i)
 	 */
 	if (entry->has_attrs)
 		get_attrs(entry, &ca);
+	if (clear_only)
+		pc->clearing = entry;
 	if (checkout_entry_ca(ce, entry->has_attrs ? &ca : NULL, pc->state,
 			      NULL, nr_checkouts) < 0) {
 		pc->errs = 1;
@@ -1117,6 +1121,9 @@ static void write_classic(struct parallel_checkout *pc, size_t i)
 		remember_inode(pc, inode_of(pc, ce, &path));
 		free(path);
 	}
+	if (clear_only && !pc->clearing)
+		return;		/* queued */
+	pc->clearing = NULL;
 	pc->classic_bytes += ce->ce_stat_data.sd_size;
 	advance_throughput(pc);
 
@@ -1129,11 +1136,8 @@ static void write_classic(struct parallel_checkout *pc, size_t i)
 	    count_matched(pc->state->istate) == matched + 1)
 		ce->ce_flags &= ~CE_MATCHED;
 
-	/*
-	 * If it was queued once more, it is not done yet. If it was written
-	 * before, it has been counted.
-	 */
-	if (pc->nr == nr && !was_written)
+	/* If it was written before, it has been counted. */
+	if (!was_written)
 		advance_progress(pc);
 }
 
@@ -1149,7 +1153,7 @@ static void write_queued_here(struct parallel_checkout *pc)
 		queue_take(&pc->queue, id);
 		if (write_here(pc, &pc->entries[id])) {
 			pc->declined++;
-			pc->entries[id].put_off = 1;
+			put_off(pc, &pc->entries[id]);
 		} else {
 			pc->entries[id].status = CHECKOUT_WRITTEN;
 			advance_throughput(pc);
@@ -1164,15 +1168,6 @@ static void write_queued(struct parallel_checkout *pc)
 	start_workers_if_worth(pc);
 	drain(pc);
 	write_queued_here(pc);
-}
-
-static size_t count_put_off(const struct parallel_checkout *pc)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < pc->nr; i++)
-		n += pc->entries[i].put_off;
-	return n;
 }
 
 /* Somebody is in there; see schedule_dir_for_removal(). */
@@ -1245,7 +1240,7 @@ static void undo_collisions(struct parallel_checkout *pc)
 		/* Without force, what is there stays, whoever wrote it. */
 		if (!ours && !pc->state->force)
 			continue;
-		entry->put_off = 1;
+		put_off(pc, entry);
 		if (entry->nr_checkouts)
 			(*entry->nr_checkouts)--;
 
@@ -1313,32 +1308,145 @@ static void fetch_missing(const struct parallel_checkout *pc)
 }
 
 /*
- * Do the entries that were put off, in the order in which they came. If they
- * are many, only look at and clear their paths here, and let the workers
- * write the files afterwards; but those that collide depend on the order.
+ * Can the workers write an entry that was put off, when its path is clear? Those
+ * that collide depend on the order.
  */
-static void do_put_off(struct parallel_checkout *pc)
+static int is_for_second_round(const struct parallel_checkout *pc,
+			       const struct queued_entry *entry)
 {
-	size_t end = pc->nr;
-	int many;
+	return entry->put_off && !entry->collides && is_eligible(pc, entry);
+}
 
+/*
+ * Do the entries that were put off, in the order in which they came. If they
+ * are many, only look at and clear the paths of those that workers can write, and
+ * let them do it before the others.
+ */
+static void do_put_off(struct parallel_checkout *pc, int is_last)
+{
 	find_collisions(pc);
 	fetch_missing(pc);
-	many = is_streaming(pc) && count_put_off(pc) >= MIN_SECOND_ROUND;
-	if (is_streaming(pc) && !many)
+	if (is_streaming(pc) && pc->put_offs >= MIN_SECOND_ROUND) {
+		queue_release(&pc->queue);	/* IDs begin anew */
+		for (size_t i = 0; i < pc->nr; i++)
+			if (is_for_second_round(pc, &pc->entries[i]))
+				write_classic(pc, &pc->entries[i], 1);
+		write_queued(pc);
+	} else if (is_streaming(pc) && is_last) {
 		pool_hang_up(&pc->pool);
-	for (size_t i = 0; i < end; i++) {
-		pc->only_cleared = many && !pc->entries[i].collides;
-		if (pc->entries[i].put_off)
-			write_classic(pc, i);
 	}
-	write_queued(pc);
 
-	/* What is in the way again is so because of a collision. */
-	pc->only_cleared = 0;
-	for (size_t i = end; i < pc->nr; i++)
+	for (size_t i = 0; i < pc->nr; i++)
 		if (pc->entries[i].put_off)
-			write_classic(pc, i);
+			write_classic(pc, &pc->entries[i], 0);
+}
+
+/*
+ * Write everything that has been taken, whoever has to do it, so that the next
+ * entry comes at its turn.
+ */
+static void catch_up(struct parallel_checkout *pc)
+{
+	if (!is_behind(pc))
+		return;
+	pc->status = PC_RUNNING;
+	write_queued(pc);
+	do_put_off(pc, 0);
+	reset_entries(pc);
+	pc->status = PC_ACCEPTING_ENTRIES;
+}
+
+int parallel_checkout_offer(struct cache_entry *ce,
+			    const struct checkout *state, int *nr_checkouts)
+{
+	struct parallel_checkout *pc = &parallel_checkout;
+	struct queued_entry entry = {
+		.ce = ce,
+		.nr_checkouts = nr_checkouts,
+	};
+	const struct cache_entry *old;
+
+	if (pc->status != PC_ACCEPTING_ENTRIES || state != pc->state ||
+	    pc->disabled)
+		return -1;
+
+	switch (find_barrier(pc, ce)) {
+	case BARRIER_NONE:
+		break;
+	case BARRIER_ATTRIBUTES:
+		drain(pc);
+		return -1;
+	case BARRIER_SUBMODULES:
+		catch_up(pc);
+		return -1;
+	case BARRIER_CONFIG:
+		catch_up(pc);
+		pc->alone = pc->at_once = 1;
+		return -1;
+	}
+
+	if (put_off_if_it_collides(pc, state, &entry))
+		return 0;
+
+	if (!has_eligible_type(pc, ce) || (ce->ce_flags & CE_WT_REMOVE))
+		return leave_or_put_off(pc, &entry);
+
+	/*
+	 * The file may be up to date; that can be seen without removing it.
+	 * And without force, remove_leftover() relies on it that the path was
+	 * seen to be absent.
+	 */
+	if (has_stat_data(ce) || !state->force)
+		return -1;
+
+	old = find_old(pc, ce);
+	if (old && proves_content(pc->old_index, old)) {
+		entry.old_mode = old->ce_mode;
+		entry.old_sd = &old->ce_stat_data;
+	} else if (old && pc->alone && !ce_skip_worktree(old)) {
+		/*
+		 * There is a file, most likely, so writing would fail. The
+		 * caller looks at it, and then we are asked again.
+		 */
+		return -1;
+	}
+	return take(pc, &entry);
+}
+
+int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
+				 const struct checkout *state,
+				 int *nr_checkouts)
+{
+	struct parallel_checkout *pc = &parallel_checkout;
+	struct queued_entry entry = {
+		.ce = ce,
+		.nr_checkouts = nr_checkouts,
+	};
+
+	if (pc->status != PC_ACCEPTING_ENTRIES || state != pc->state ||
+	    pc->disabled || find_barrier(pc, ce) != BARRIER_NONE)
+		return -1;
+
+	/*
+	 * A clone reports the paths that collide; that is the classic code's
+	 * business. So are directories. And an entry that workers could not
+	 * be given by parallel_checkout_offer() is none for them now.
+	 */
+	if (!has_eligible_type(pc, ce) ||
+	    (st && (state->clone ||
+		    !(S_ISREG(st->st_mode) || S_ISLNK(st->st_mode)))) ||
+	    (!has_stat_data(ce) && state->force && !pc->alone))
+		return leave_or_put_off(pc, &entry);
+
+	if (st) {
+		struct stat copy = *st;
+		struct stat_data *sd = mem_pool_alloc(&pc->seen, sizeof(*sd));
+
+		fill_stat_data(sd, &copy);
+		entry.old_mode = st->st_mode;
+		entry.old_sd = sd;
+	}
+	return take(pc, &entry);
 }
 
 void parallel_checkout_begin_removals(const struct checkout *state,
@@ -1377,21 +1485,12 @@ int parallel_checkout_remove(struct cache_entry *ce)
 	if (removes_alone(pc))
 		return -1;
 	if (!has_eligible_type(pc, ce) || prepare_root(pc)) {
-		entry.put_off = 1;
-		append_entry(pc, &entry);
+		put_off(pc, append_entry(pc, &entry));
 		return 0;
 	}
 	enqueue(pc, &entry);
 	keep_workers_busy(pc);
 	return 0;
-}
-
-/* Forget all entries; nothing is queued or in flight. */
-static void reset_entries(struct parallel_checkout *pc)
-{
-	pc->nr = 0;
-	queue_release(&pc->queue);
-	pc->complete = 0;
 }
 
 /*
@@ -1439,7 +1538,7 @@ void parallel_checkout_finish_removals(void)
 	drain(pc);
 	while (!queue_first(&pc->queue, &id)) {
 		queue_take(&pc->queue, id);
-		pc->entries[id].put_off = 1;
+		put_off(pc, &pc->entries[id]);
 	}
 
 	for (size_t i = 0; i < pc->nr; i++) {
@@ -1496,7 +1595,7 @@ int parallel_checkout_finish(void)
 	pc->status = PC_RUNNING;
 	pc->offered = NULL;
 	write_queued(pc);
-	do_put_off(pc);
+	do_put_off(pc, 1);
 	trace_stats(pc);
 
 	if (pc->pool_started)
@@ -1509,6 +1608,8 @@ int parallel_checkout_finish(void)
 	queue_release(&pc->queue);
 	collision_release(&pc->names);
 	spelling_release(&pc->spelling);
+	if (pc->barriers_known)
+		barriers_release(&pc->barriers);
 	free(pc->entries);
 	free(pc->inodes);
 	errs = pc->errs;

@@ -260,6 +260,13 @@ int cmd_checkout__worker(int argc,
 	if (argc)
 		usage_with_options(checkout_worker_usage, options);
 
+	/*
+	 * A limit on the size of files (RLIMIT_FSIZE) is to be an error of
+	 * write(), so that the entry is declined.
+	 */
+#ifdef SIGXFSZ
+	signal(SIGXFSZ, SIG_IGN);
+#endif
 	keep_freed_memory();
 	if (writer_open(&writer, repo, root, want_stat) < 0)
 		die_errno(_("cannot open directory '%s'"), root);

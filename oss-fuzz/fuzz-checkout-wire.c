@@ -35,9 +35,9 @@ static void decode_frame(const struct wire_frame *frame,
 			if (strlen(item.path) != item.path_len ||
 			    !item.path_len)
 				abort();
-			if (item.ca.working_tree_encoding)
+			if (item.conv.encoding)
 				check_string(frame,
-					     item.ca.working_tree_encoding);
+					     item.conv.encoding);
 		}
 	} else {
 		struct wire_summary summary;

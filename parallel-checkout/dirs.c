@@ -16,23 +16,49 @@ static int is_bad_component(const char *name, size_t len)
 			(len == 1 || (len == 2 && name[1] == '.')));
 }
 
-#ifndef NO_OPENAT
-
 /*
  * A handle is only ever used as the directory argument of the *at() functions,
- * for which Linux offers descriptors that do not open the file: open(2),
- * O_PATH. They also work for directories that we may search but not read.
+ * for which Linux has O_PATH and POSIX O_SEARCH: they also work for directories
+ * that we may search but not read, as whole paths do. Without either, use whole
+ * paths. So do it where git-compat-util.h translates the modes of files, which
+ * it does for lstat() and not for fstatat().
  */
-#ifndef O_PATH
-#define O_PATH O_RDONLY
+#if !defined(O_PATH) && defined(O_SEARCH)
+#define O_PATH O_SEARCH
 #endif
-#define HANDLE_FLAGS (O_PATH | O_DIRECTORY | O_CLOEXEC)
+#if !defined(NO_OPENAT) && (!defined(O_PATH) || defined(NEEDS_MODE_TRANSLATION))
+#define NO_OPENAT
+#endif
+
+#ifndef NO_OPENAT
+
+#define HANDLE_FLAGS (O_PATH | O_DIRECTORY)
 
 /*
- * Handles that are kept open at once. Beyond that depth, which only a
- * pathological tree reaches, parents are closed as their child is entered.
+ * Handles that are kept open at once; others need descriptors, too. Below that
+ * depth, parents are closed as their child is entered.
  */
-#define MAX_OPEN_LEVELS 128
+#define MAX_OPEN_LEVELS 16
+
+/*
+ * Close the handles between the root and the current directory; climbing out of
+ * that means to walk from the root again. Returns -1 if there are none.
+ */
+static int close_parents(struct dir_handles *dirs)
+{
+	int ret = -1;
+
+	for (size_t i = 1; i + 1 < dirs->nr; i++) {
+		struct dir_level *level = &dirs->level[i];
+
+		if (level->fd < 0)
+			continue;
+		close(level->fd);
+		level->fd = -1;
+		ret = 0;
+	}
+	return ret;
+}
 
 static void push_level(struct dir_handles *dirs, int fd, unsigned made)
 {
@@ -63,7 +89,7 @@ static void pop_level(struct dir_handles *dirs)
 int dirs_open_root(struct dir_handles *dirs, const char *root)
 {
 	/* The current directory is as good as a handle, and never closed. */
-	int fd = *root ? open(root, HANDLE_FLAGS) : AT_FDCWD;
+	int fd = *root ? open(root, HANDLE_FLAGS | O_CLOEXEC) : AT_FDCWD;
 
 	if (*root && fd < 0)
 		return -1;
@@ -92,16 +118,20 @@ static int current_fd(const struct dir_handles *dirs)
 }
 
 /*
- * Where open() is interrupted by signals (see OPEN_RETURNS_EINTR in Makefile),
- * openat() may be, too.
+ * Open something in the current directory. Where open() is interrupted by
+ * signals (see OPEN_RETURNS_EINTR in Makefile), openat() may be, too. And if we
+ * have spent all descriptors on a deep path, most of them can be had back.
  */
-static int open_beneath(int dir_fd, const char *name, int flags, mode_t mode)
+static int open_in_current(struct dir_handles *dirs, const char *name,
+			   int flags, mode_t mode)
 {
 	int fd;
 
 	do
-		fd = openat(dir_fd, name, flags, mode);
-	while (fd < 0 && errno == EINTR);
+		fd = openat(current_fd(dirs), name, flags | O_CLOEXEC, mode);
+	while (fd < 0 && (errno == EINTR ||
+			  ((errno == EMFILE || errno == ENFILE) &&
+			   !close_parents(dirs))));
 	return fd;
 }
 
@@ -119,7 +149,7 @@ static int descend(struct dir_handles *dirs, const char *name, int make)
 	if (make && parent->made && !mkdirat(parent->fd, name, 0777))
 		made = 1;
 
-	fd = open_beneath(parent->fd, name, HANDLE_FLAGS | O_NOFOLLOW, 0);
+	fd = open_in_current(dirs, name, HANDLE_FLAGS | O_NOFOLLOW, 0);
 	if (fd < 0 && errno == ENOENT && make && !made) {
 		/*
 		 * Another worker may be doing the same; then this directory
@@ -129,7 +159,7 @@ static int descend(struct dir_handles *dirs, const char *name, int make)
 			made = 1;
 		else if (errno != EEXIST)
 			return -1;
-		fd = open_beneath(parent->fd, name, HANDLE_FLAGS | O_NOFOLLOW, 0);
+		fd = open_in_current(dirs, name, HANDLE_FLAGS | O_NOFOLLOW, 0);
 	}
 	if (fd < 0)
 		return -1;
@@ -173,9 +203,13 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
 
 int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
 {
-	return open_beneath(current_fd(dirs), name,
-			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			    mode);
+	return open_in_current(dirs, name,
+			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+}
+
+int dirs_open_file(struct dir_handles *dirs, const char *name)
+{
+	return open_in_current(dirs, name, O_RDONLY | O_NOFOLLOW, 0);
 }
 
 int dirs_mkdir(struct dir_handles *dirs, const char *name)
@@ -288,6 +322,15 @@ int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
 {
 	char *path = whole_path(dirs, name);
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+	free(path);
+	return fd;
+}
+
+int dirs_open_file(struct dir_handles *dirs, const char *name)
+{
+	char *path = whole_path(dirs, name);
+	int fd = open_nofollow(path, O_RDONLY | O_CLOEXEC);
 
 	free(path);
 	return fd;

@@ -11,7 +11,8 @@
  * that takes a directory's place at any moment (because two paths collide, or
  * because somebody means harm) cannot redirect an operation to another place;
  * cf. CVE-2021-21300. Since the handles of the current directory and its
- * parents are kept, it also costs fewer look-ups than whole paths would.
+ * parents are kept, it also costs fewer look-ups than whole paths would. When
+ * there are no descriptors left, the parents' are given up.
  *
  * Where the platform has no openat() and kin (NO_OPENAT), the same interface
  * works with whole paths, and has_dirs_only_path() checks the leading
@@ -84,6 +85,9 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
 
 /* Create a new file for writing; returns its descriptor. */
 int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode);
+
+/* Open a file for reading; returns its descriptor. */
+int dirs_open_file(struct dir_handles *dirs, const char *name);
 
 /* Make a directory, with mode 0777 less the umask. */
 int dirs_mkdir(struct dir_handles *dirs, const char *name);

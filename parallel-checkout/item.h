@@ -8,9 +8,25 @@
  * in here does any work.
  */
 
-#include "convert.h"
 #include "hash.h"
 #include "statinfo.h"
+
+/*
+ * How a blob becomes a file, as far as a worker has to know: all of it is
+ * decided by the main process, and nothing depends on the configuration that the
+ * worker finds. There is no filter driver in here, so no worker can run one.
+ */
+enum checkout_eol {
+	CHECKOUT_EOL_AS_IS = 0,
+	CHECKOUT_EOL_CRLF = 1,
+	CHECKOUT_EOL_AUTO_CRLF = 2,	/* if the blob looks like text */
+};
+
+struct checkout_conversion {
+	enum checkout_eol eol;
+	unsigned ident : 1;
+	const char *encoding;	/* working-tree-encoding, or NULL; not owned */
+};
 
 /*
  * What is to be at a path, together with what the main process believes is
@@ -31,16 +47,11 @@ struct checkout_item {
 
 	struct object_id oid;
 
-	/*
-	 * The conversion to apply. A "drv" is never set: external filters are
-	 * not handed to workers.
-	 */
-	struct conv_attrs ca;
+	struct checkout_conversion conv;
 
 	/*
 	 * The path, relative to the root that the writer was opened with; NUL
-	 * terminated. Neither "path" nor ca.working_tree_encoding is owned by
-	 * the item.
+	 * terminated. Not owned by the item.
 	 */
 	const char *path;
 	size_t path_len;

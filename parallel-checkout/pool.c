@@ -7,9 +7,11 @@
 #include "gettext.h"
 #include "parse.h"
 #include "parallel-checkout/pool.h"
+#include "parallel-checkout/silence.h"
 #include "sigchain.h"
 #include "strvec.h"
 #include "trace.h"
+#include "trace2.h"
 
 #define READ_SIZE (64 * 1024)
 
@@ -54,6 +56,7 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args)
 	cp->git_cmd = 1;
 	cp->in = -1;
 	cp->out = -1;
+	cp->no_stderr = !trace2_is_enabled() && !trace_want(&trace_default_key);
 	cp->clean_on_exit = 1;
 	strvec_pushv(&cp->args, args->v);
 	strvec_pushf(&cp->args, "--protocol=%d", WIRE_PROTOCOL);
@@ -67,12 +70,25 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args)
 	 * would be waiting for room in its pipe of items.
 	 */
 	if (enable_pipe_nonblock(cp->in) < 0) {
+		int saved_errno = errno;
+
 		close_pipes(worker);
 		finish_command(cp);
+		errno = saved_errno;
 		return -1;
 	}
 	worker->running = 1;
 	return 0;
+}
+
+/*
+ * Without this we cannot rely on waitpid() to tell what happened to the workers;
+ * cf. git_connect(). What the main process starts besides is none of our
+ * business, so it becomes what it was when the workers are gone.
+ */
+static void expect_children(struct worker_pool *pool)
+{
+	pool->ignored_sigchld |= signal(SIGCHLD, SIG_DFL) == SIG_IGN;
 }
 
 /*
@@ -93,10 +109,11 @@ static void give_workers_back(struct worker_pool *pool, int had)
 }
 
 void pool_init(struct worker_pool *pool, int max,
-	       const struct git_hash_algo *algo)
+	       const struct git_hash_algo *algo, int quiet)
 {
 	memset(pool, 0, sizeof(*pool));
 	pool->algo = algo;
+	pool->quiet = !!quiet;
 	pool->alloc = max;
 	pool->patience_ns = 1000000 *
 		(uint64_t)git_env_ulong("GIT_TEST_CHECKOUT_PATIENCE",
@@ -110,15 +127,28 @@ void pool_init(struct worker_pool *pool, int max,
 
 int pool_start(struct worker_pool *pool, int nr, const struct strvec *args)
 {
-	int had = pool->nr;
+	int had = pool->nr, err = 0;
+	struct silence silence;
 
 	if (nr > pool->alloc - had)
 		BUG("too many checkout workers");
 	nr += had;
-	while (pool->nr < nr && !start_worker(&pool->workers[pool->nr], args))
-		pool->nr++;
-	if (pool->nr < nr && (errno == EMFILE || errno == ENFILE))
+	expect_children(pool);
+	if (pool->quiet)
+		be_silent(&silence);
+	while (pool->nr < nr && !err) {
+		if (start_worker(&pool->workers[pool->nr], args))
+			err = errno;
+		else
+			pool->nr++;
+	}
+	if (err == EMFILE || err == ENFILE)
 		give_workers_back(pool, had);
+	if (pool->quiet)
+		end_silence(&silence);
+	if (err)
+		trace2_data_string("pcheckout", NULL, "workers/failed",
+				   strerror(err));
 	pool->running += pool->nr - had;
 	pool->in_use = pool->nr;
 	return pool->nr - had;
@@ -209,18 +239,22 @@ void pool_end_batch(struct worker_pool *pool, int nr)
 static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 {
 	size_t n = worker->ids_nr - worker->ids_first;
+	struct silence silence;
 
 	worker->running = 0;
 	pool->running--;
 
 	close_pipes(worker);
 	kill(worker->cp.pid, SIGTERM);
+	if (pool->quiet)
+		be_silent(&silence);
 	finish_command(&worker->cp);
-	if (n) {
-		pool->stats.lost++;
+	if (pool->quiet)
+		end_silence(&silence);
+	pool->stats.lost += !!n;
+	if (n && (worker->answered || !pool->quiet))
 		warning(_("a checkout worker has ended early; "
 			  "its files are written again"));
-	}
 
 	ALLOC_GROW(pool->lost, pool->lost_nr + n, pool->lost_alloc);
 	COPY_ARRAY(pool->lost + pool->lost_nr,
@@ -301,6 +335,7 @@ static int take_frame(struct worker_pool *pool, struct pool_worker *worker,
 	}
 	if (n != worker->batch_len[0])
 		return -1;
+	worker->answered = 1;
 	worker->batches--;
 	MOVE_ARRAY(worker->batch_len, worker->batch_len + 1, worker->batches);
 	pool->stats.batches++;
@@ -528,6 +563,8 @@ void pool_finish(struct worker_pool *pool)
 		free(worker->ids);
 	}
 
+	if (pool->ignored_sigchld)
+		signal(SIGCHLD, SIG_IGN);
 	free(pool->workers);
 	free(pool->results);
 	free(pool->lost);

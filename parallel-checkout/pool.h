@@ -32,6 +32,7 @@ struct git_hash_algo;
 struct pool_worker {
 	struct child_process cp;	/* cp.in is -1 if it takes no more */
 	unsigned running : 1;
+	unsigned answered : 1;	/* a batch, at least */
 
 	/* Frames for the worker; the first out_sent bytes are in the pipe. */
 	struct strbuf out;
@@ -85,20 +86,34 @@ struct worker_pool {
 	struct pollfd *pollfds;
 	int *pollfd_worker;
 
+	/* Nobody asked for workers, so nobody is told that there are none. */
+	unsigned quiet : 1;
+
+	/* Our parent ignores SIGCHLD, and so did we. */
+	unsigned ignored_sigchld : 1;
+
 	/* How long a worker may be silent before it is reported. */
 	uint64_t patience_ns;
 
 	struct pool_stats stats;
 };
 
-/* Make a pool that has no worker, and will never have more than `max`. */
+/*
+ * Make a pool that has no worker, and will never have more than `max`. With
+ * `quiet`, nothing is said about workers that cannot be started, or end before
+ * they have answered anything; only trace2 knows.
+ */
 void pool_init(struct worker_pool *pool, int max,
-	       const struct git_hash_algo *algo);
+	       const struct git_hash_algo *algo, int quiet);
 
 /*
  * Start `nr` more processes, which run "git <args> --protocol=<n>", and use
  * all that there are. Returns how many could be started; that can be fewer,
- * down to none, and the caller has to cope. The reason has been reported then.
+ * down to none, and the caller has to cope. Unless the pool is quiet, the reason
+ * has been reported then.
+ *
+ * What the processes say themselves is not to be seen, unless there is a trace:
+ * it is about their own troubles, and what they could not do is done again.
  */
 int pool_start(struct worker_pool *pool, int nr, const struct strvec *args);
 

@@ -20,7 +20,7 @@
 
 #define STAT_SIZE (9 * 4)
 
-/* id, mode, flags, crlf_action, path length, NUL */
+/* id, mode, flags, eol, path length, NUL */
 #define ITEM_FIXED (4 + 4 + 1 + 1 + 4 + 1)
 
 static void put_u8(struct strbuf *out, unsigned int value)
@@ -155,9 +155,9 @@ size_t wire_item_size(const struct checkout_item *item,
 {
 	size_t size = st_add3(ITEM_FIXED, algo->rawsz, item->path_len);
 
-	if (item->ca.working_tree_encoding)
+	if (item->conv.encoding)
 		size = st_add3(size, 4 + 1,
-			       strlen(item->ca.working_tree_encoding));
+			       strlen(item->conv.encoding));
 	if (item->old_mode)
 		size = st_add(size, 4 + STAT_SIZE);
 	return size;
@@ -166,10 +166,10 @@ size_t wire_item_size(const struct checkout_item *item,
 void wire_put_item(struct strbuf *out, const struct checkout_item *item,
 		   const struct git_hash_algo *algo)
 {
-	const char *encoding = item->ca.working_tree_encoding;
+	const char *encoding = item->conv.encoding;
 	unsigned int flags = 0;
 
-	if (item->ca.ident)
+	if (item->conv.ident)
 		flags |= ITEM_IDENT;
 	if (encoding)
 		flags |= ITEM_ENCODING;
@@ -179,7 +179,7 @@ void wire_put_item(struct strbuf *out, const struct checkout_item *item,
 	put_u32(out, item->id);
 	put_u32(out, item->mode);
 	put_u8(out, flags);
-	put_u8(out, item->ca.crlf_action);
+	put_u8(out, item->conv.eol);
 	strbuf_add(out, item->oid.hash, algo->rawsz);
 	put_string(out, item->path, item->path_len);
 	if (encoding)
@@ -251,7 +251,7 @@ static int is_item_mode(uint32_t mode)
 int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 		  const struct git_hash_algo *algo)
 {
-	unsigned int flags, crlf_action;
+	unsigned int flags, eol;
 
 	if (cursor->p == cursor->end)
 		return 0;
@@ -260,13 +260,13 @@ int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 	if (get_u32(cursor, &item->id) ||
 	    get_u32(cursor, &item->mode) ||
 	    get_u8(cursor, &flags) ||
-	    get_u8(cursor, &crlf_action))
+	    get_u8(cursor, &eol))
 		return -1;
 	if (!is_item_mode(item->mode) || (flags & ~ITEM_ALL_FLAGS) ||
-	    crlf_action > CRLF_AUTO_CRLF)
+	    eol > CHECKOUT_EOL_AUTO_CRLF)
 		return -1;
-	item->ca.crlf_action = crlf_action;
-	item->ca.ident = !!(flags & ITEM_IDENT);
+	item->conv.eol = eol;
+	item->conv.ident = !!(flags & ITEM_IDENT);
 
 	if (!has_bytes(cursor, algo->rawsz))
 		return -1;
@@ -278,8 +278,7 @@ int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 	if (flags & ITEM_ENCODING) {
 		size_t unused;
 
-		if (get_string(cursor, &item->ca.working_tree_encoding,
-			       &unused))
+		if (get_string(cursor, &item->conv.encoding, &unused))
 			return -1;
 	}
 	if (flags & ITEM_OLD) {

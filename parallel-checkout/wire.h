@@ -28,7 +28,7 @@
 struct git_hash_algo;
 struct strbuf;
 
-#define WIRE_PROTOCOL 1
+#define WIRE_PROTOCOL 2
 
 /*
  * No frame is larger than this. The bound keeps a corrupt length from making

@@ -5,48 +5,16 @@
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "config.h"
+#include "convert.h"
 #include "environment.h"
 #include "object-store-ll.h"
 #include "packfile.h"
+#include "parallel-checkout/silence.h"
 #include "parallel-checkout/writer.h"
 #include "promisor-remote.h"
 #include "repository.h"
 #include "streaming.h"
 #include "trace2.h"
-
-/*
- * The functions that read and convert a blob report their errors and warnings
- * by themselves. While they run for us, these are counted instead: an entry on
- * which anything was said is not written, so that the classic code can say it.
- */
-static unsigned long complaints;
-
-static void count_complaint(const char *fmt UNUSED, va_list params UNUSED)
-{
-	complaints++;
-}
-
-struct silence {
-	report_fn error, warning;
-	unsigned long complaints;
-};
-
-static void be_silent(struct silence *saved)
-{
-	saved->error = get_error_routine();
-	saved->warning = get_warn_routine();
-	saved->complaints = complaints;
-	set_error_routine(count_complaint);
-	set_warn_routine(count_complaint);
-}
-
-/* Returns the number of complaints since be_silent(). */
-static unsigned long end_silence(const struct silence *saved)
-{
-	set_error_routine(saved->error);
-	set_warn_routine(saved->warning);
-	return complaints - saved->complaints;
-}
 
 /*
  * An object that cannot be read from a pack is marked, and not looked for in
@@ -71,13 +39,31 @@ struct content {
 
 static int have_memory_for(size_t size)
 {
-	void *buf;
+	void *volatile buf;	/* or compilers leave out the attempt */
 
 	if (size <= SMALL_BLOB)
 		return 1;
 	buf = malloc(size + 1);
+	if (!buf)
+		return 0;
 	free(buf);
-	return !!buf;
+	return 1;
+}
+
+/* What convert.c has to know about it. */
+static void get_attrs(const struct checkout_conversion *conv,
+		      struct conv_attrs *ca)
+{
+	static const enum convert_crlf_action crlf_actions[] = {
+		[CHECKOUT_EOL_AS_IS] = CRLF_BINARY,
+		[CHECKOUT_EOL_CRLF] = CRLF_TEXT_CRLF,
+		[CHECKOUT_EOL_AUTO_CRLF] = CRLF_AUTO_CRLF,
+	};
+
+	memset(ca, 0, sizeof(*ca));
+	ca->crlf_action = crlf_actions[conv->eol];
+	ca->ident = conv->ident;
+	ca->working_tree_encoding = conv->encoding;
 }
 
 /*
@@ -86,7 +72,7 @@ static int have_memory_for(size_t size)
  */
 static int is_better_streamed(const struct checkout_item *item, size_t size)
 {
-	return size > big_file_threshold || item->ca.ident ||
+	return size > big_file_threshold || item->conv.ident ||
 		!have_memory_for(size);
 }
 
@@ -116,6 +102,7 @@ static int load_content(struct checkout_writer *writer,
 	enum object_type type;
 	unsigned long size;
 	struct strbuf converted = STRBUF_INIT;
+	struct conv_attrs ca;
 
 	/*
 	 * A missing blob of a partial clone is the main process's business: it
@@ -127,9 +114,10 @@ static int load_content(struct checkout_writer *writer,
 	if (oid_object_info_extended(writer->repo, &item->oid, &oi, flags) < 0)
 		return -1;
 
+	get_attrs(&item->conv, &ca);
 	if (S_ISREG(item->mode) && is_better_streamed(item, size)) {
 		content->size = size;
-		content->filter = get_stream_filter_ca(&item->ca, &item->oid);
+		content->filter = get_stream_filter_ca(&ca, &item->oid);
 		if (content->filter && is_streamed(&oi))
 			return 0;
 		/* One at a time is enough of these. */
@@ -167,7 +155,7 @@ static int load_content(struct checkout_writer *writer,
 	}
 
 	if (S_ISREG(item->mode) &&
-	    convert_to_working_tree_ca(&item->ca, item->path, content->buf,
+	    convert_to_working_tree_ca(&ca, item->path, content->buf,
 				       content->size, &converted, NULL)) {
 		free(content->buf);
 		content->buf = strbuf_detach(&converted, &content->size);
@@ -407,7 +395,8 @@ void writer_write(struct checkout_writer *writer,
 
 	/*
 	 * Nothing is removed or created before the content is there, so that
-	 * what cannot be read changes nothing.
+	 * what cannot be read changes nothing. An entry on which anything would
+	 * have been said is not written, so that the classic code can say it.
 	 */
 	be_silent(&silence);
 	err = load_content(writer, item, &content);

@@ -55,7 +55,7 @@ static void parse_old(struct checkout_item *item, char *value)
  * where an option is one of
  *
  *	encoding=<encoding>
- *	crlf=<number of an enum crlf_action> (default: no conversion)
+ *	eol=<number of an enum checkout_eol> (default: no conversion)
  *	ident
  *	old=<mode>:<path>
  *
@@ -78,7 +78,6 @@ static void parse_item(struct checkout_item *item, char *line)
 	item->mode = parse_number(words.items[1].string, 8);
 	if (get_oid_hex(words.items[2].string, &item->oid))
 		die("not an object name: '%s'", words.items[2].string);
-	item->ca.crlf_action = CRLF_BINARY;
 	item->path = tab + 1;
 	item->path_len = strlen(item->path);
 
@@ -87,11 +86,11 @@ static void parse_item(struct checkout_item *item, char *line)
 		const char *value;
 
 		if (skip_prefix(word, "encoding=", &value))
-			item->ca.working_tree_encoding = value;
-		else if (skip_prefix(word, "crlf=", &value))
-			item->ca.crlf_action = parse_number(value, 10);
+			item->conv.encoding = value;
+		else if (skip_prefix(word, "eol=", &value))
+			item->conv.eol = parse_number(value, 10);
 		else if (!strcmp(word, "ident"))
-			item->ca.ident = 1;
+			item->conv.ident = 1;
 		else if (starts_with(word, "old="))
 			parse_old(item, word + strlen("old="));
 		else

@@ -58,19 +58,19 @@ static size_t sample_items(struct checkout_item *items,
 
 	init_item(&items[1], algo, 1, "dir/with space/ident");
 	items[1].mode = S_IFREG | 0755;
-	items[1].ca.ident = 1;
+	items[1].conv.ident = 1;
 
 	init_item(&items[2], algo, 0x01020304, "dir/\377\200\n/encoding");
-	items[2].ca.working_tree_encoding = "UTF-16LE-BOM";
+	items[2].conv.encoding = "UTF-16LE-BOM";
 
 	init_item(&items[3], algo, UINT32_MAX, "dir/old");
 	items[3].old_mode = S_IFREG | 0755;
 	fill_sd(&items[3].old_sd, 1);
 
 	init_item(&items[4], algo, 1U << 31, "dir/all");
-	items[4].ca.ident = 1;
-	items[4].ca.crlf_action = CRLF_AUTO_CRLF;
-	items[4].ca.working_tree_encoding = "X";
+	items[4].conv.ident = 1;
+	items[4].conv.eol = CHECKOUT_EOL_AUTO_CRLF;
+	items[4].conv.encoding = "X";
 	items[4].old_mode = S_IFLNK;
 	fill_sd(&items[4].old_sd, 0xf0f0f0f0);
 
@@ -134,16 +134,15 @@ static void check_item(const struct checkout_item *a,
 	check_uint(a->mode, ==, b->mode);
 	check(oideq(&a->oid, &b->oid));
 	check_int(a->oid.algo, ==, b->oid.algo);
-	check_int(a->ca.ident, ==, b->ca.ident);
-	check_int(a->ca.crlf_action, ==, b->ca.crlf_action);
-	check(!b->ca.drv);
+	check_int(a->conv.ident, ==, b->conv.ident);
+	check_int(a->conv.eol, ==, b->conv.eol);
 	check_uint(a->path_len, ==, b->path_len);
 	check_str(a->path, b->path);
-	if (check_int(!a->ca.working_tree_encoding, ==,
-		      !b->ca.working_tree_encoding) &&
-	    a->ca.working_tree_encoding)
-		check_str(a->ca.working_tree_encoding,
-			  b->ca.working_tree_encoding);
+	if (check_int(!a->conv.encoding, ==,
+		      !b->conv.encoding) &&
+	    a->conv.encoding)
+		check_str(a->conv.encoding,
+			  b->conv.encoding);
 	check_uint(a->old_mode, ==, b->old_mode);
 	check_sd(&a->old_sd, &b->old_sd);
 }
@@ -189,7 +188,7 @@ static int decode(const char *buf, size_t len,
 		struct checkout_item item;
 
 		while ((ret = wire_get_item(&cursor, &item, algo)) > 0) {
-			const char *enc = item.ca.working_tree_encoding;
+			const char *enc = item.conv.encoding;
 
 			(*nr)++;
 			check(S_ISREG(item.mode) || S_ISLNK(item.mode) ||
@@ -198,7 +197,6 @@ static int decode(const char *buf, size_t len,
 			check(inside(&frame, item.path, item.path_len));
 			if (enc)
 				check(inside(&frame, enc, strlen(enc)));
-			check(!item.ca.drv);
 		}
 	} else if (check_uint(frame.type, ==, WIRE_RESULTS)) {
 		struct wire_summary summary;
@@ -252,17 +250,17 @@ static void t_items(const struct git_hash_algo *algo)
 	strbuf_release(&buf);
 }
 
-static void t_crlf_actions(void)
+static void t_eol(void)
 {
 	struct checkout_item item, got;
 
-	for (int action = CRLF_UNDEFINED; action <= CRLF_AUTO_CRLF; action++) {
+	for (int eol = 0; eol <= CHECKOUT_EOL_AUTO_CRLF; eol++) {
 		struct strbuf buf = STRBUF_INIT;
 		struct wire_frame frame;
 		struct wire_cursor cursor;
 
 		init_item(&item, sha1, 1, "path");
-		item.ca.crlf_action = action;
+		item.conv.eol = eol;
 		put_items(&buf, &item, 1, sha1);
 		check_int(wire_next_frame(buf.buf, buf.len, &frame), >, 0);
 		wire_open_frame(&cursor, &frame);
@@ -643,7 +641,7 @@ static int decode_with(size_t at, uint32_t value)
 	int ret;
 
 	init_item(&item, sha1, 1, "path");
-	item.ca.working_tree_encoding = "UTF-16";
+	item.conv.encoding = "UTF-16";
 	item.old_mode = S_IFREG | 0644;
 	put_items(&buf, &item, 1, sha1);
 	put_be32(buf.buf + HEAD + at, value);
@@ -728,14 +726,14 @@ static void t_flags(void)
 	}
 }
 
-static void t_crlf_action_range(void)
+static void t_eol_range(void)
 {
-	const size_t crlf_at = 4 + 4 + 1;
+	const size_t eol_at = 4 + 4 + 1;
 
-	for (int action = 0; action < 256; action++)
-		if (!check_int(decode_plain_with(crlf_at, action), ==,
-			       action <= CRLF_AUTO_CRLF ? 1 : -1))
-			test_msg("crlf_action: %d", action);
+	for (int eol = 0; eol < 256; eol++)
+		if (!check_int(decode_plain_with(eol_at, eol), ==,
+			       eol <= CHECKOUT_EOL_AUTO_CRLF ? 1 : -1))
+			test_msg("eol: %d", eol);
 }
 
 static void t_nul_in_path(void)
@@ -760,7 +758,7 @@ static void t_empty_strings(void)
 
 	strbuf_reset(&buf);
 	init_item(&item, sha1, 1, "path");
-	item.ca.working_tree_encoding = "";
+	item.conv.encoding = "";
 	put_items(&buf, &item, 1, sha1);
 	check_int(decode(buf.buf, buf.len, sha1, &nr), ==, -1);
 	strbuf_release(&buf);
@@ -816,7 +814,7 @@ int cmd_main(int argc UNUSED, const char **argv UNUSED)
 {
 	TEST(t_items(sha1), "items come back (SHA-1)");
 	TEST(t_items(sha256), "items come back (SHA-256)");
-	TEST(t_crlf_actions(), "every crlf_action comes back");
+	TEST(t_eol(), "every kind of line ends comes back");
 	TEST(t_item_size(sha1), "size of an item is known (SHA-1)");
 	TEST(t_item_size(sha256), "size of an item is known (SHA-256)");
 	TEST(t_unused_oid_bytes(), "unused bytes of an object name stay here");
@@ -838,7 +836,7 @@ int cmd_main(int argc UNUSED, const char **argv UNUSED)
 	TEST(t_modes(), "other modes than those of files are refused");
 	TEST(t_old_mode(), "old file has a mode");
 	TEST(t_flags(), "unknown flags are refused");
-	TEST(t_crlf_action_range(), "unknown crlf_actions are refused");
+	TEST(t_eol_range(), "unknown kinds of line ends are refused");
 	TEST(t_nul_in_path(), "paths have a NUL at the end and nowhere else");
 	TEST(t_empty_strings(), "empty strings are refused");
 	TEST(t_status(), "unknown statuses are refused");

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Count complaints instead of making them; see silence.h.
+ */
+#include "git-compat-util.h"
+#include "parallel-checkout/silence.h"
+
+static unsigned long complaints;
+
+static void count_complaint(const char *fmt UNUSED, va_list params UNUSED)
+{
+	complaints++;
+}
+
+void be_silent(struct silence *saved)
+{
+	saved->error = get_error_routine();
+	saved->warning = get_warn_routine();
+	saved->complaints = complaints;
+	set_error_routine(count_complaint);
+	set_warn_routine(count_complaint);
+}
+
+unsigned long end_silence(const struct silence *saved)
+{
+	set_error_routine(saved->error);
+	set_warn_routine(saved->warning);
+	return complaints - saved->complaints;
+}
