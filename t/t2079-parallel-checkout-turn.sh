@@ -1,0 +1,451 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+
+test_description='parallel checkout: each entry is handled as at its turn
+
+What decides how an entry is written (attributes, drivers, .gitmodules,
+configuration) is what the sequential code would see at that turn, and what runs
+beside it (filters, submodules) sees no old version of a file that comes before.
+
+Each test is done with one worker, with two, with a number that is found out, and
+with one that is found out at once.
+'
+
+TEST_PASSES_SANITIZE_LEAK=true
+. ./test-lib.sh
+. "$TEST_DIRECTORY/lib-broken-worker.sh"
+
+unset GIT_TEST_CHECKOUT_WORKERS
+
+# usage: each_setting <title> <code>
+#
+# The code runs git as "$GIT", a command with its arguments, which is to be
+# split. It has an empty directory of its own.
+each_setting () {
+	for setting in 1 2 auto now
+	do
+		case $setting in
+		1) options='-c checkout.workers=1' ;;
+		2) options='-c checkout.workers=2 -c checkout.thresholdForParallelism=0' ;;
+		auto) options= ;;
+		now) options='-c checkout.thresholdForParallelism=0' ;;
+		esac
+		GIT="git $options"
+		GIT_FAULTY="faulty_git $options"
+		code=$2
+		test_expect_success "$1 ($setting)" '
+			rm -rf case &&
+			mkdir case &&
+			(cd case && eval "$code")
+		'
+	done
+}
+
+test_expect_success 'setup: configuration' '
+	git config --global filter.x.required true &&
+	git config --global protocol.file.allow always
+'
+
+# usage: init_repo <branch>
+init_repo () {
+	git init -q -b "$1" repo
+}
+
+# Make a checkout take long: these come first.
+add_large_files () {
+	for i in 1 2 3 4
+	do
+		test-tool genrandom "$1$i" 3000000 >repo/.a$i || return 1
+	done
+}
+
+# usage: commit <message>; of all files in repo
+commit () {
+	git -C repo -c filter.x.required=false add -A &&
+	git -C repo -c filter.x.required=false commit -q -m "$1"
+}
+
+#
+# attributes
+#
+
+each_setting 'attributes are not read through a tracked link' '
+	init_repo link &&
+	mkdir repo/b &&
+	echo "* text eol=crlf" >repo/b/.gitattributes &&
+	ln -s b repo/a &&
+	commit link &&
+	rm repo/a &&
+	mkdir repo/a &&
+	echo x >repo/a/f &&
+	git -C repo checkout -q -b dir 2>/dev/null &&
+	commit dir &&
+	git -C repo checkout -q link &&
+	$GIT -C repo checkout -q dir -- a &&
+	echo x >expect &&
+	test_cmp_bin expect repo/a/f
+'
+
+for command in 'checkout -f' 'reset --hard' 'checkout -- a' 'restore a' \
+	'checkout-index -f -a' 'read-tree -u --reset HEAD'
+do
+	code='
+		init_repo main &&
+		mkdir outside repo/a repo/d &&
+		for i in $(test_seq 150)
+		do
+			echo "x$i" >repo/a/f$i || return 1
+		done &&
+		echo x >repo/d/f &&
+		commit files &&
+		echo "* filter=up" >outside/.gitattributes &&
+		git -C repo config filter.up.smudge "tr a-z A-Z" &&
+		rm -rf repo/a &&
+		ln -s ../outside repo/a &&
+		$GIT -C repo '$command' &&
+		echo x150 >expect &&
+		test_cmp expect repo/a/f150 &&
+		git -C repo diff --exit-code &&
+		echo .gitattributes >expect &&
+		ls -A outside >actual &&
+		test_cmp expect actual
+	'
+	each_setting "no filter is chosen outside of the tree: $command" "$code"
+done
+
+each_setting 'core.attributesFile comes first and is tracked' '
+	init_repo one &&
+	echo "*.txt text" >repo/attrs &&
+	printf "x\ny\n" >repo/f.txt &&
+	commit one &&
+	git -C repo checkout -q -b two &&
+	echo "*.txt text eol=crlf" >repo/attrs &&
+	printf "x\nz\n" >repo/f.txt &&
+	commit two &&
+	git -C repo checkout -q one &&
+	git -C repo config core.attributesFile "$(pwd)/repo/attrs" &&
+	$GIT -C repo checkout -q two &&
+	$GIT -C repo checkout -q one &&
+	# at its turn, when attributes are asked for first, it is not there
+	printf "x\ny\n" >expect &&
+	test_cmp_bin expect repo/f.txt
+'
+
+each_setting 'the attributes of the user are a link to a tracked file' '
+	init_repo one &&
+	echo "*.txt text" >repo/attrs &&
+	printf "x\ny\n" >repo/f.txt &&
+	commit one &&
+	git -C repo checkout -q -b two &&
+	echo "*.txt text eol=crlf" >repo/attrs &&
+	printf "x\nz\n" >repo/f.txt &&
+	commit two &&
+	git -C repo checkout -q one &&
+	mkdir -p home/git &&
+	ln -s ../../repo/attrs home/git/attributes &&
+	XDG_CONFIG_HOME="$(pwd)/home" &&
+	export XDG_CONFIG_HOME &&
+	$GIT -C repo checkout -q two &&
+	$GIT -C repo checkout -q one &&
+	printf "x\ny\n" >expect &&
+	test_cmp_bin expect repo/f.txt
+'
+
+each_setting 'a .gitattributes whose path is too long is warned of' '
+	init_repo main &&
+	dir=$(printf "%0200d/" 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20) &&
+	dir=$dir$(printf "%062d" 0) &&
+	(
+		cd repo &&
+		blob=$(echo x | git hash-object -w --stdin) &&
+		printf "100644 %s\t%s/f\n" $blob $dir |
+			git update-index --index-info &&
+		git commit -q -m long &&
+		$GIT checkout -q -f 2>../err
+	) &&
+	# reports of that length are cut off
+	test_grep "^warning: unable to access .0" err &&
+	test_line_count = 1 err
+'
+
+#
+# submodules
+#
+
+test_expect_success 'setup: a submodule' '
+	git init -q -b main sub &&
+	echo s >sub/s.txt &&
+	git -C sub add . &&
+	git -C sub commit -q -m sub &&
+	git init -q -b one super &&
+	(
+		cd super &&
+		for i in 1 2 3 4 5
+		do
+			echo $i >.f$i || return 1
+		done &&
+		git submodule --quiet add ../sub aaa &&
+		git add . &&
+		git commit -q -m one &&
+		git branch broken &&
+		git checkout -q -b two &&
+		git submodule --quiet add ../sub new &&
+		git commit -q -m two &&
+		git checkout -q --recurse-submodules one &&
+		git config submodule.recurse true
+	) &&
+	cp -R super pristine
+'
+
+each_setting 'submodules see the new .gitmodules' '
+	cp -R ../pristine super &&
+	rm super/.f* &&
+	$GIT -C super checkout -q two -- . &&
+	echo s >expect &&
+	test_cmp expect super/new/s.txt
+'
+
+each_setting 'a broken .gitmodules is repaired before it is read' '
+	cp -R ../pristine super &&
+	rm super/.f* &&
+	echo "[broken" >super/.gitmodules &&
+	$GIT -C super checkout -q two -- . &&
+	git -C super diff --exit-code --ignore-submodules=all two &&
+	echo s >expect &&
+	test_cmp expect super/new/s.txt
+'
+
+#
+# filters
+#
+
+each_setting 'a filter sees new versions of what comes before' '
+	init_repo one &&
+	echo "z.txt filter=v" >repo/.gitattributes &&
+	echo V1 >repo/b-version &&
+	echo z1 >repo/z.txt &&
+	add_large_files one &&
+	commit one &&
+	git -C repo checkout -q -b two &&
+	echo V2 >repo/b-version &&
+	echo z2 >repo/z.txt &&
+	add_large_files two &&
+	commit two &&
+	git -C repo config filter.v.smudge "cat b-version -" &&
+	git -C repo config filter.v.clean "tail -n 1" &&
+	printf "V2\nz2\n" >expect &&
+	$GIT -C repo checkout -q one &&
+	$GIT -C repo checkout -q two &&
+	test_cmp expect repo/z.txt &&
+	$GIT -C repo checkout -q one &&
+	$GIT -C repo checkout -q two -- . &&
+	test_cmp expect repo/z.txt
+'
+
+each_setting 'a filter sees what the workers write in a second round' '
+	init_repo main &&
+	mkdir repo/b &&
+	echo "z.txt filter=v" >repo/.gitattributes &&
+	for i in $(test_seq 300)
+	do
+		echo V$i >repo/b/f$i || return 1
+	done &&
+	echo z >repo/z.txt &&
+	commit files &&
+	git -C repo config filter.v.smudge "cat b/f1 b/f300 -" &&
+	git -C repo config filter.v.clean "tail -n 1" &&
+	rm -rf repo/* &&
+	>repo/b &&
+	$GIT -C repo checkout -q -f &&
+	printf "V1\nV300\nz\n" >expect &&
+	test_cmp expect repo/z.txt &&
+	git -C repo diff --exit-code
+'
+
+each_setting 'a required driver without a command' '
+	init_repo main &&
+	echo "f filter=x" >repo/.gitattributes &&
+	echo x >repo/f &&
+	commit files &&
+	$GIT clone -q repo clone &&
+	echo x >expect &&
+	test_cmp expect clone/f &&
+	rm clone/f &&
+	$GIT -C clone checkout -q -- . &&
+	test_cmp expect clone/f
+'
+
+each_setting 'the same, where the blob cannot be streamed' '
+	init_repo main &&
+	echo "f filter=x text=auto eol=crlf" >repo/.gitattributes &&
+	echo x >repo/f &&
+	commit files &&
+	rm repo/f &&
+	test_expect_code 128 $GIT -C repo checkout -q -- . 2>err &&
+	echo "fatal: f: smudge filter x failed" >expect &&
+	test_cmp expect err
+'
+
+#
+# configuration
+#
+
+each_setting 'configuration that is included from a tracked file' '
+	init_repo one &&
+	echo "*.txt text=auto" >repo/.gitattributes &&
+	printf "[core]\n\teol = lf\n" >repo/.gitconfig &&
+	commit one &&
+	git -C repo checkout -q -b two &&
+	printf "[core]\n\teol = crlf\n" >repo/.gitconfig &&
+	mkdir repo/z &&
+	for i in $(test_seq 300)
+	do
+		echo "$i" >repo/z/f$i.txt || return 1
+	done &&
+	add_large_files two &&
+	commit two &&
+	git -C repo checkout -q one &&
+	git -C repo config include.path ../.gitconfig &&
+	$GIT -C repo checkout -q two &&
+	! grep -l "$(printf "\r")" repo/z/*
+'
+
+each_setting 'such a file becomes broken' '
+	init_repo one &&
+	>repo/.gitconfig &&
+	commit one &&
+	git -C repo checkout -q -b two &&
+	echo bad >repo/.gitconfig &&
+	for i in $(test_seq 300)
+	do
+		echo "$i" >repo/f$i || return 1
+	done &&
+	add_large_files two &&
+	commit two &&
+	git -C repo checkout -q one &&
+	git -C repo config include.path ../.gitconfig &&
+	$GIT -C repo checkout -q two 2>err &&
+	test_must_be_empty err &&
+	git -C repo config --file .git/config --unset include.path &&
+	git -C repo diff --exit-code two
+'
+
+#
+# processes
+#
+
+test_expect_success 'setup: broken workers' '
+	setup_broken_worker &&
+	setup_files
+'
+
+each_setting 'workers that read broken configuration are not heard' '
+	git clone -q -n ../files files &&
+	break_worker "echo bad >>\"$(pwd)/files/.git/include\"" &&
+	>files/.git/include &&
+	git -C files config include.path include &&
+	$GIT_FAULTY -C files checkout -q -f HEAD 2>err &&
+	test_grep ! "bad config" err &&
+	test_grep ! "include" err &&
+	rm files/.git/include &&
+	git -C files diff --exit-code
+'
+
+test_expect_success 'with auto, workers that cannot be had are no message' '
+	git clone -q -n files one &&
+	mkdir fake-none &&
+	write_script fake-none/git <<-EOF &&
+	test "\$1" != checkout--worker || exit 1
+	exec "$GIT_BUILD_DIR/git" "\$@"
+	EOF
+	GIT_EXEC_PATH="$TRASH_DIRECTORY/fake-none" "$GIT_BUILD_DIR/git" -C one \
+		-c checkout.thresholdForParallelism=0 checkout -q -f HEAD 2>err &&
+	test_must_be_empty err &&
+	git -C one diff --exit-code HEAD &&
+	rm one/file* &&
+	GIT_EXEC_PATH="$TRASH_DIRECTORY/fake-none" "$GIT_BUILD_DIR/git" -C one \
+		-c checkout.workers=2 checkout -q -f HEAD 2>err &&
+	test_grep "ended early" err
+'
+
+# root is above that limit
+test_lazy_prereq ULIMIT_PROCESSES '
+	test_have_prereq SANITY &&
+	bash -c "ulimit -u 1 && ! (/bin/true)" 2>/dev/null
+'
+
+test_expect_success ULIMIT_PROCESSES 'with auto, neither are processes that cannot be had' '
+	rm -rf one &&
+	git clone -q -n files one &&
+	bash -c "ulimit -u 1 &&
+		exec git -C one -c checkout.thresholdForParallelism=0 checkout -q -f HEAD" 2>err &&
+	test_must_be_empty err &&
+	git -C one diff --exit-code HEAD
+'
+
+each_setting 'SIGCHLD is ignored' '
+	git clone -q -n ../files files &&
+	(
+		trap "" CHLD &&
+		$GIT -C files checkout -q -f HEAD 2>err
+	) &&
+	test_must_be_empty err &&
+	git -C files diff --exit-code HEAD
+'
+
+test_lazy_prereq ULIMIT_FILE_SIZE '
+	(ulimit -f 8 && test-tool genrandom a 1000 >small)
+'
+
+each_setting 'a limit on the size of files' '
+	init_repo main &&
+	for i in $(test_seq 200)
+	do
+		echo $i >repo/f$i || return 1
+	done &&
+	test-tool genrandom a 100000 >repo/z &&
+	commit files &&
+	rm repo/[fz]* &&
+	if test_have_prereq ULIMIT_FILE_SIZE
+	then
+		( ulimit -f 8 && $GIT -C repo checkout-index -q -a >out 2>err )
+		test_grep ! "died of signal" err &&
+		test_grep ! "ended early" err &&
+		echo 200 >expect &&
+		test_cmp expect repo/f200
+	fi
+'
+
+# A limit for the shell itself, too: it is one more process.
+each_setting 'a deep path, and few descriptors' '
+	init_repo main &&
+	(
+		cd repo &&
+		dir=$(printf "%d/" $(test_seq 60)) &&
+		blob=$(echo x | git hash-object -w --stdin) &&
+		for f in ${dir}f ${dir}g 1/2/3/h
+		do
+			printf "100644 %s\t%s\n" $blob $f || return 1
+		done | git update-index --index-info &&
+		( ulimit -n 48 && $GIT checkout-index -a ) 2>err &&
+		test_must_be_empty err &&
+		rm err &&
+		git diff --exit-code &&
+		test_path_is_file ${dir}g &&
+		git commit -q -m deep &&
+		git rm -q -r --cached . &&
+		git commit -q -m none &&
+		rm -r 1 &&
+		( ulimit -n 48 && $GIT checkout -q HEAD^ ) 2>../err &&
+		test_must_be_empty ../err &&
+		test_path_is_file ${dir}g &&
+		( ulimit -n 48 && $GIT checkout -q -f HEAD^{tree} -- . ) &&
+		ln -s nowhere link &&
+		rm ${dir}f &&
+		ln -s nowhere ${dir}f &&
+		( ulimit -n 48 && $GIT reset -q --hard ) &&
+		test_path_is_file ${dir}f
+	)
+'
+
+test_done
