@@ -33,7 +33,8 @@ test_expect_success 'setup' '
 # usage: in_new_tree <name> <workers> <git command>...
 #
 # Runs it in an empty working tree <name>/tree of the repository, with an index
-# of its own. Leaves <name>.err, <name>.code, <name>.list and <name>.files.
+# of its own, with the umask $mask. Leaves <name>.err, <name>.code and <name>.list.
+mask=$(umask)
 in_new_tree () {
 	local name="$1" workers="$2" &&
 	shift 2 &&
@@ -55,10 +56,13 @@ in_tree () {
 		GIT_INDEX_FILE="$(pwd)/$name/index" &&
 		export GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE &&
 		cd "$name/tree" &&
-		git -c checkout.workers="$workers" \
-			-c checkout.thresholdForParallelism=0 \
-			$config "$@" >../../raw.out 2>../../raw
-		echo $? >../../"$name.code"
+		umask $mask &&
+		{
+			git -c checkout.workers="$workers" \
+				-c checkout.thresholdForParallelism=0 \
+				$config "$@" >../../raw.out 2>../../raw
+			echo $? >../../"$name.code"
+		}
 	) &&
 	sed -e "s,$(pwd)/$name/,,g" raw | sort >"$name.err" &&
 	look_at "$name/tree" >"$name.list"
@@ -147,6 +151,9 @@ do
 	printf '%s' "$name" >name
 	test_expect_success "name $(tr / : <name) $setting" '
 		name=$(cat name) &&
+		case $name in
+		/*) name="$(pwd)/outside$name" ;;
+		esac &&
 		config="${setting:+-c $setting}" &&
 		test_when_finished "config=; more=\"2 16\"" &&
 		more=2 &&
@@ -316,13 +323,19 @@ test_expect_success POSIXPERM 'umask, and bits that no file gets' '
 	printf "%s %s\t%s\n" 100644 $blob a/file 100755 $blob a/prog \
 		100755 $blob prog >entries &&
 	make_tree <entries &&
+	test_when_finished "mask=$mask" &&
 	for mask in 077 002 022 000 177
 	do
-		(
-			umask $mask &&
-			same_for_all read-tree --reset -u $tree
-		) || return 1
+		same_for_all read-tree --reset -u $tree &&
+		printf "./prog %o\n" $((0777 & ~0$mask)) >expect &&
+		sed -n "s,^\(./prog [0-7]*\) .*,\1,p" one.list >actual &&
+		test_cmp expect actual || return 1
 	done &&
+	# no directory can be entered that was made with the last one
+	if test_have_prereq SANITY
+	then
+		test_grep "unable to create file a/file" one.err
+	fi &&
 	tree=$(raw_tree 100777 all $blob 107755 setuid $blob 100600 z $blob) &&
 	same_for_all read-tree --reset -u $tree &&
 	find one many -type f -perm /7022 >actual &&

@@ -126,20 +126,21 @@ new_bad () {
 	rm -f bad/.git/objects/pack/*.rev
 }
 
-# Its objects become loose ones.
+# Its objects become loose ones that can be written to.
 unpack_bad () {
 	(
 		cd bad &&
 		mv .git/objects/pack/*.pack .git/old.pack &&
 		rm -f .git/objects/pack/* &&
 		git unpack-objects -q <.git/old.pack &&
-		rm .git/old.pack
+		rm .git/old.pack &&
+		chmod -R +w .git/objects
 	)
 }
 
 # usage: overwrite <offset> <bytes in printf notation>
 overwrite () {
-	printf "$2" | dd of="$pack" bs=1 seek=$1 conv=notrunc 2>/dev/null
+	printf "$2" | dd of="$pack" bs=1 seek=$1 conv=notrunc
 }
 
 test_expect_success 'the tree as it should be' '
@@ -184,7 +185,7 @@ test_damage 'corrupt loose object of a file with an ident' b/victim '
 	unpack_bad &&
 	printf "\0\0\0\0\0\0\0\0" |
 	dd of=bad/.git/objects/$(test_oid_to_path $victim) \
-		bs=1 seek=10000 conv=notrunc 2>/dev/null &&
+		bs=1 seek=10000 conv=notrunc &&
 	echo "b/victim ident" >bad/.git/info/attributes
 '
 
@@ -249,7 +250,7 @@ test_damage 'a missing object' b/victim '
 
 test_damage 'an empty object' b/victim '
 	unpack_bad &&
-	: >bad/.git/objects/$(test_oid_to_path $victim)
+	>bad/.git/objects/$(test_oid_to_path $victim)
 '
 
 test_damage 'a blob that is a tree' b/victim '

@@ -178,7 +178,7 @@ test_expect_success 'index-pack of a file, and verify-pack' '
 		index_in_way $i -o "$PWD/$i.idx" "$PWD/x.pack" &&
 		test_cmp_bin plain.idx $i.idx &&
 		cp x.pack v.pack &&
-		cp $i.idx v.idx &&
+		cp -f $i.idx v.idx &&
 		index_in_way $i --verify-stat "$PWD/v.pack" &&
 		diff -r got.plain got.$i || return 1
 	done
