@@ -5,7 +5,8 @@
 #
 # Sourced by a test script after test-lib.sh. Tests that use it bear the
 # prerequisite SLOWFS, which is met where libfuse and its headers are installed
-# and this user may mount. Nothing here may be called in a subshell.
+# and this user may mount; a script that is nothing without it calls
+# require_slowfs. Nothing here may be called in a subshell.
 
 SLOWFS_SOURCE="$GIT_BUILD_DIR/contrib/slowfs"
 SLOWFS="$SLOWFS_SOURCE/slowfs"
@@ -19,6 +20,26 @@ test_lazy_prereq SLOWFS '
 	test -f mountpoint/.slowfs &&
 	slowfs_unmount mountpoint
 '
+
+# usage: require_slowfs
+#
+# Ends the script, as one that is skipped, where slowfs cannot be mounted.
+require_slowfs () {
+	test_have_prereq SLOWFS && return
+	if ! test -c /dev/fuse
+	then
+		skip_all="no slowfs: there is no /dev/fuse"
+	elif ! test -r /dev/fuse || ! test -w /dev/fuse
+	then
+		skip_all="no slowfs: this user may not open /dev/fuse"
+	elif ! test -x "$SLOWFS"
+	then
+		skip_all="no slowfs: it does not compile without libfuse and its headers"
+	else
+		skip_all="no slowfs: it cannot be mounted"
+	fi
+	test_done
+}
 
 # usage: slowfs_mount <directory> [<slowfs option>...]
 #

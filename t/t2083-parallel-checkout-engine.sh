@@ -923,6 +923,29 @@ test_expect_success 'encodings of attributes files in subdirectories' '
 	done
 '
 
+# What was absent for one commit may be there for the next.
+test_expect_success 'absent attributes files are forgotten after a checkout' '
+	git init rebase &&
+	(
+		cd rebase &&
+		mkdir d &&
+		echo 0 >d/file &&
+		git add . &&
+		test_commit base &&
+		for i in 1 2
+		do
+			echo $i >d/file &&
+			git commit -q -a -m $i || return 1
+		done &&
+		git checkout -q -b onto base &&
+		test_commit other &&
+		git checkout -q - &&
+		git rebase --exec "echo \"* text eol=crlf\" >d/.gitattributes" onto &&
+		printf "2\r\n" >expect &&
+		test_cmp_bin expect d/file
+	)
+'
+
 test_expect_success 'failed encoding is reported once' '
 	git init failing &&
 	(

@@ -10,12 +10,7 @@ where it is told to. Here it has to earn that.
 TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
 . "$TEST_DIRECTORY/lib-slowfs.sh"
-
-if ! test_have_prereq SLOWFS
-then
-	skip_all='skipping slowfs tests, libfuse missing or mounting forbidden'
-	test_done
-fi
+require_slowfs
 
 # usage: test_counts <directory> <<expected lines of the control file
 test_counts () {

@@ -10,10 +10,11 @@ not depend on the number of workers nor on their luck.
 TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
 . "$TEST_DIRECTORY/lib-slowfs.sh"
+require_slowfs
 
-if ! test_have_prereq SLOWFS,SYMLINKS
+if ! test_have_prereq SYMLINKS
 then
-	skip_all='skipping tests on slowfs, libfuse missing or mounting forbidden'
+	skip_all='no symbolic links'
 	test_done
 fi
 

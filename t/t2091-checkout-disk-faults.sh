@@ -11,12 +11,7 @@ depends on the number of workers.
 TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
 . "$TEST_DIRECTORY/lib-slowfs.sh"
-
-if ! test_have_prereq SLOWFS
-then
-	skip_all='skipping tests on slowfs, libfuse missing or mounting forbidden'
-	test_done
-fi
+require_slowfs
 
 test_expect_success 'setup' '
 	slowfs_mount slow &&

@@ -9,6 +9,7 @@ They must find what one thread finds, in a small repository and in a large one.
 TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
 . "$TEST_DIRECTORY/lib-slowfs.sh"
+require_slowfs
 
 sane_unset GIT_TEST_PRELOAD_INDEX
 
@@ -64,7 +65,7 @@ do
 		)
 	'
 
-	test_expect_success SLOWFS,PTHREADS "$nr files: threads, and the same answers" '
+	test_expect_success PTHREADS "$nr files: threads, and the same answers" '
 		slowfs_mount "$PWD/work" --latency=lookup+getattr=5000 \
 			--entry-timeout=0 --attr-timeout=0 &&
 		slowfs_control work reset &&

@@ -10,6 +10,7 @@ What they find must not change which attributes a file gets.
 TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
 . "$TEST_DIRECTORY/lib-slowfs.sh"
+require_slowfs
 
 # usage: write_files <content>
 write_files () {
@@ -111,7 +112,7 @@ test_expect_success 'no waiting' '
 
 for workers in 1 2
 do
-	test_expect_success SLOWFS "waiting, checkout.workers=$workers" '
+	test_expect_success "waiting, checkout.workers=$workers" '
 		test_when_finished "slowfs_unmount slow" &&
 		rm -rf slow.* &&
 		slowfs_mount slow --latency=lookup=500 \
@@ -126,7 +127,7 @@ do
 done
 
 # Nothing else has threads here.
-test_expect_success SLOWFS,PTHREADS 'looks are made side by side' '
+test_expect_success PTHREADS 'looks are made side by side' '
 	test_when_finished "slowfs_unmount slow" &&
 	rm -rf slow.backing &&
 	git clone -q files slow.backing &&
@@ -143,7 +144,7 @@ test_expect_success SLOWFS,PTHREADS 'looks are made side by side' '
 # An attribute file that colliding names share is written before it is asked for.
 for workers in 1 2
 do
-	test_expect_success SLOWFS "ignoring case, checkout.workers=$workers" '
+	test_expect_success "ignoring case, checkout.workers=$workers" '
 		test_when_finished "slowfs_unmount slow" &&
 		rm -rf slow.backing &&
 		slowfs_mount slow --icase --latency=lookup=500 &&
@@ -171,28 +172,5 @@ do
 		done
 	'
 done
-
-# What was absent for one commit may be there for the next.
-test_expect_success 'nothing is remembered longer than a checkout takes' '
-	git init rebase &&
-	(
-		cd rebase &&
-		mkdir d &&
-		echo 0 >d/file &&
-		git add . &&
-		test_commit base &&
-		for i in 1 2
-		do
-			echo $i >d/file &&
-			git commit -q -a -m $i || return 1
-		done &&
-		git checkout -q -b onto base &&
-		test_commit other &&
-		git checkout -q - &&
-		git rebase --exec "echo \"* text eol=crlf\" >d/.gitattributes" onto &&
-		printf "2\r\n" >expect &&
-		test_cmp_bin expect d/file
-	)
-'
 
 test_done
