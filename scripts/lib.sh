@@ -138,6 +138,13 @@ our_files () (
 	done
 )
 
+# Our test scripts and unit tests, one a line, as scripts/run-tests takes them.
+our_tests () {
+	our_files |
+	sed -n -e 's,^t/\(t[0-9][^/]*\.sh\)$,\1,p' \
+		-e 's,^t/\(unit-tests\)/\(t-[^/]*\)\.c$,\1/bin/\2,p'
+}
+
 # The lines of the series file that are steps.
 series_steps () {
 	sed -e 's/[[:space:]]*$//' -e '/^[[:space:]]*#/d' -e '/^$/d' "$base/series"
