@@ -268,6 +268,12 @@ static void init_parallel_checkout(struct parallel_checkout *pc,
 	collision_init(&pc->names);
 	spelling_init(&pc->spelling);
 
+	/*
+	 * Without this we cannot rely on waitpid() to tell what happened to our
+	 * children, workers and others; cf. git_connect().
+	 */
+	signal(SIGCHLD, SIG_DFL);
+
 	trace2_region_enter("pcheckout", "main", the_repository);
 }
 
@@ -917,13 +923,13 @@ static enum checkout_barrier find_barrier(struct parallel_checkout *pc,
 {
 	if (!pc->barriers_known) {
 		if (pc->state->base_dir_len)
-			barriers_init_elsewhere(&pc->barriers);
+			barriers_init_elsewhere(&pc->barriers, the_repository);
 		else
 			barriers_init(&pc->barriers, the_repository,
 				      !pc->attrs_from_index);
 		pc->barriers_known = 1;
 	}
-	return barrier_at(&pc->barriers, ce->name);
+	return barrier_at(&pc->barriers, ce);
 }
 
 static int has_stat_data(const struct cache_entry *ce)
@@ -1373,10 +1379,7 @@ int parallel_checkout_offer(struct cache_entry *ce,
 	switch (find_barrier(pc, ce)) {
 	case BARRIER_NONE:
 		break;
-	case BARRIER_ATTRIBUTES:
-		drain(pc);
-		return -1;
-	case BARRIER_SUBMODULES:
+	case BARRIER_FILE:
 		catch_up(pc);
 		return -1;
 	case BARRIER_CONFIG:

@@ -8,8 +8,11 @@
 #include "config.h"
 #include "dir.h"
 #include "environment.h"
+#include "object-store-ll.h"
 #include "parallel-checkout/barrier.h"
+#include "parallel-checkout/silence.h"
 #include "path.h"
+#include "read-cache-ll.h"
 #include "repository.h"
 #include "strbuf.h"
 #include "submodule.h"
@@ -97,14 +100,15 @@ void barriers_init(struct checkout_barriers *barriers, struct repository *repo,
 	char *user, *xdg;
 
 	string_list_init_dup(&barriers->named);
+	barriers->repo = repo;
 	barriers->attributes = !!attributes;
 	barriers->submodules = !!should_update_submodules();
 	if (!repo->worktree)
 		return;
 
-	add_file(&search, git_attr_global_file(), BARRIER_ATTRIBUTES);
+	add_file(&search, git_attr_global_file(), BARRIER_FILE);
 	if (git_attr_system_is_enabled())
-		add_file(&search, git_attr_system_file(), BARRIER_ATTRIBUTES);
+		add_file(&search, git_attr_system_file(), BARRIER_FILE);
 
 	/* what may not be there yet, or has no variable */
 	git_global_config_paths(&user, &xdg);
@@ -115,9 +119,11 @@ void barriers_init(struct checkout_barriers *barriers, struct repository *repo,
 	repo_config(repo, add_config, &search);
 }
 
-void barriers_init_elsewhere(struct checkout_barriers *barriers)
+void barriers_init_elsewhere(struct checkout_barriers *barriers,
+			     struct repository *repo)
 {
 	string_list_init_dup(&barriers->named);
+	barriers->repo = repo;
 	barriers->attributes = 1;
 	barriers->submodules = 0;
 }
@@ -127,19 +133,38 @@ void barriers_release(struct checkout_barriers *barriers)
 	string_list_clear(&barriers->named, 0);
 }
 
-enum checkout_barrier barrier_at(const struct checkout_barriers *barriers,
-				 const char *name)
+/* Without a word, and without fetching it. */
+static int can_be_read(struct repository *repo, const struct object_id *oid)
 {
-	const char *slash = strrchr(name, '/');
+	struct object_info oi = OBJECT_INFO_INIT;
+	struct silence silence;
+	void *buf = NULL;
+	int ret;
+
+	oi.contentp = &buf;
+	be_silent(&silence);
+	ret = !oid_object_info_extended(repo, oid, &oi,
+					OBJECT_INFO_LOOKUP_REPLACE |
+					OBJECT_INFO_SKIP_FETCH_OBJECT);
+	end_silence(&silence);
+	free(buf);
+	return ret;
+}
+
+enum checkout_barrier barrier_at(const struct checkout_barriers *barriers,
+				 const struct cache_entry *ce)
+{
+	const char *slash = strrchr(ce->name, '/');
 	const struct string_list_item *item;
 
-	if (barriers->attributes &&
-	    !fspathcmp(slash ? slash + 1 : name, GITATTRIBUTES_FILE))
-		return BARRIER_ATTRIBUTES;
-	if (barriers->submodules && !fspathcmp(name, GITMODULES_FILE))
-		return BARRIER_SUBMODULES;
+	/* What cannot be read in the index is read in the working tree. */
+	if (!fspathcmp(slash ? slash + 1 : ce->name, GITATTRIBUTES_FILE) &&
+	    (barriers->attributes || !can_be_read(barriers->repo, &ce->oid)))
+		return BARRIER_FILE;
+	if (barriers->submodules && !fspathcmp(ce->name, GITMODULES_FILE))
+		return BARRIER_FILE;
 	for_each_string_list_item(item, &barriers->named)
-		if (!fspathcmp(name, item->string))
+		if (!fspathcmp(ce->name, item->string))
 			return (intptr_t)item->util;
 	return BARRIER_NONE;
 }

@@ -12,28 +12,19 @@
 
 #include "string-list.h"
 
+struct cache_entry;
 struct repository;
 
 enum checkout_barrier {
 	BARRIER_NONE = 0,
 
-	/*
-	 * Attributes of the entries after it may come from it. These are looked
-	 * up when an entry is offered, so entries before it need not have been
-	 * written.
-	 */
-	BARRIER_ATTRIBUTES,
+	/* The entries before it have to be written first. */
+	BARRIER_FILE,
 
 	/*
-	 * Submodules are handled as it says, when entry.c's code comes to them:
-	 * all entries before it have to be done.
-	 */
-	BARRIER_SUBMODULES,
-
-	/*
-	 * Configuration is read from it. This process has done that, but a
-	 * process that is started later reads the new file: there can be no
-	 * workers any more.
+	 * Besides, configuration is read from it. This process has done that,
+	 * but a process that is started later reads the new file: there can be
+	 * no workers any more.
 	 */
 	BARRIER_CONFIG,
 };
@@ -42,26 +33,28 @@ struct checkout_barriers {
 	/* Files that configuration names; util is an enum checkout_barrier. */
 	struct string_list named;
 
+	struct repository *repo;
 	unsigned attributes : 1, submodules : 1;
 };
 
 /*
  * Find out which there are for a checkout into the working tree of `repo`.
  * `attributes` says that attributes come from .gitattributes files of the
- * working tree, and are not in the index before. Named files are found whether
+ * working tree, and not from the index before. Named files are found whether
  * they exist or not, by their own names and by those that symbolic links lead
- * to.
+ * to. The repository must outlive the barriers.
  */
 void barriers_init(struct checkout_barriers *barriers, struct repository *repo,
 		   int attributes);
 
 /* The same for a checkout to another place: only .gitattributes files count. */
-void barriers_init_elsewhere(struct checkout_barriers *barriers);
+void barriers_init_elsewhere(struct checkout_barriers *barriers,
+			     struct repository *repo);
 
 void barriers_release(struct checkout_barriers *barriers);
 
-/* What is the entry `name`? */
+/* What is this entry, which is to be written? */
 enum checkout_barrier barrier_at(const struct checkout_barriers *barriers,
-				 const char *name);
+				 const struct cache_entry *ce);
 
 #endif /* PARALLEL_CHECKOUT_BARRIER_H */

@@ -56,8 +56,13 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args)
 	cp->git_cmd = 1;
 	cp->in = -1;
 	cp->out = -1;
-	cp->no_stderr = !trace2_is_enabled() && !trace_want(&trace_default_key);
 	cp->clean_on_exit = 1;
+	if (!trace2_is_enabled() && !trace_want(&trace_default_key)) {
+		/* not no_stderr, for which start_command() dies if it must */
+		cp->err = open("/dev/null", O_WRONLY);
+		if (cp->err < 0)
+			return -1;
+	}
 	strvec_pushv(&cp->args, args->v);
 	strvec_pushf(&cp->args, "--protocol=%d", WIRE_PROTOCOL);
 	if (start_command(cp))
@@ -79,16 +84,6 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args)
 	}
 	worker->running = 1;
 	return 0;
-}
-
-/*
- * Without this we cannot rely on waitpid() to tell what happened to the workers;
- * cf. git_connect(). What the main process starts besides is none of our
- * business, so it becomes what it was when the workers are gone.
- */
-static void expect_children(struct worker_pool *pool)
-{
-	pool->ignored_sigchld |= signal(SIGCHLD, SIG_DFL) == SIG_IGN;
 }
 
 /*
@@ -133,7 +128,6 @@ int pool_start(struct worker_pool *pool, int nr, const struct strvec *args)
 	if (nr > pool->alloc - had)
 		BUG("too many checkout workers");
 	nr += had;
-	expect_children(pool);
 	if (pool->quiet)
 		be_silent(&silence);
 	while (pool->nr < nr && !err) {
@@ -563,8 +557,6 @@ void pool_finish(struct worker_pool *pool)
 		free(worker->ids);
 	}
 
-	if (pool->ignored_sigchld)
-		signal(SIGCHLD, SIG_IGN);
 	free(pool->workers);
 	free(pool->results);
 	free(pool->lost);

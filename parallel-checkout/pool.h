@@ -89,9 +89,6 @@ struct worker_pool {
 	/* Nobody asked for workers, so nobody is told that there are none. */
 	unsigned quiet : 1;
 
-	/* Our parent ignores SIGCHLD, and so did we. */
-	unsigned ignored_sigchld : 1;
-
 	/* How long a worker may be silent before it is reported. */
 	uint64_t patience_ns;
 
