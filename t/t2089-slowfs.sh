@@ -120,6 +120,31 @@ test_expect_success 'requests wait one after the other on a disk with one arm' '
 	test_cmp expect actual
 '
 
+test_expect_success 'look-ups and reads of a directory, one at a time if so asked' '
+	mkdir -p serial.backing/a serial.backing/b &&
+	slowfs_mount serial --serial-lookups --entry-timeout=60 &&
+	ls serial/a serial/b &&
+	slowfs_control serial reset "latency lookup+readdir=300000" &&
+	{ test -e serial/a/1 & } &&
+	{ test -e serial/a/2 & } &&
+	{ ls serial/a & } &&
+	test_path_is_missing serial/a/3 &&
+	wait &&
+	echo 1 >expect &&
+	slowfs_count serial peak >actual &&
+	test_cmp expect actual
+'
+
+test_expect_success 'look-ups in different directories still go side by side' '
+	slowfs_control serial reset "latency lookup=2000000" &&
+	{ test -e serial/a/1 & } &&
+	test_path_is_missing serial/b/1 &&
+	wait &&
+	echo 2 >expect &&
+	slowfs_count serial peak >actual &&
+	test_cmp expect actual
+'
+
 # usage: try <name>...; writes what could be written to the file "actual"
 try () {
 	>actual &&

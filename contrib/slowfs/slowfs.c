@@ -75,6 +75,7 @@ static atomic_ullong generations;
 static struct {
 	int icase;
 	int no_flush;
+	int serial_lookups;
 	double entry_timeout;
 	double attr_timeout;
 	double negative_timeout;
@@ -314,6 +315,8 @@ static void slow_init(void *data, struct fuse_conn_info *conn)
 	/* the kernel's own limit would let only a dozen releases run */
 	conn->max_background = 1024;
 	conn->congestion_threshold = 1024;
+	if (opt.serial_lookups)
+		conn->want &= ~FUSE_CAP_PARALLEL_DIROPS;
 }
 
 static void reply_lookup(fuse_req_t req, struct node *parent,
@@ -1048,15 +1051,15 @@ static const struct fuse_lowlevel_ops operations = {
 /*
  * Before 3.16.2 the library takes the wish for FUSE_CAP_PARALLEL_DIROPS and
  * does not pass it on, so the kernel would look up one name of a directory at
- * a time, which no network file system does. Set the flag in the answer to
- * FUSE_INIT, which is the first one.
+ * a time, which no network file system does. Unless that is what is asked for,
+ * set the flag in the answer to FUSE_INIT, which is the first one.
  */
 static ssize_t write_answer(int fd, struct iovec *iov, int count, void *data)
 {
 	static atomic_int seen;
 
 	(void)data;
-	if (!atomic_exchange(&seen, 1) && count > 1 &&
+	if (!atomic_exchange(&seen, 1) && count > 1 && !opt.serial_lookups &&
 	    iov[1].iov_len >= offsetof(struct fuse_init_out, flags) +
 			      sizeof(((struct fuse_init_out *)0)->flags)) {
 		struct fuse_init_out *out = iov[1].iov_base;
@@ -1134,6 +1137,7 @@ static const char usage[] =
 "\n"
 "  --latency=[OPS=]USEC[,...]   let each operation wait; OPS is op[+op...]\n"
 "  --one-arm                    one operation at a time\n"
+"  --serial-lookups             look up one name of a directory at a time\n"
 "  --icase                      names that differ in case are the same\n"
 "  --fault=OPS:ACTION:WHEN[:GLOB]  ACTION: errno, short=BYTES, delay=USEC;\n"
 "                               WHEN: N (the Nth), N+ (from then on), %N\n"
@@ -1187,11 +1191,12 @@ static long parse_int(const char *key, const char *s, long min, long max)
 
 int main(int argc, char **argv)
 {
-	enum { LATENCY = 256, ONE_ARM, ICASE, FAULT, ENTRY, ATTR, NEGATIVE,
-	       MAX_WRITE, NO_FLUSH, THREADS, OWNER, FOREGROUND, DEBUG };
+	enum { LATENCY = 256, ONE_ARM, SERIAL_LOOKUPS, ICASE, FAULT, ENTRY,
+	       ATTR, NEGATIVE, MAX_WRITE, NO_FLUSH, THREADS, OWNER, FOREGROUND, DEBUG };
 	static const struct option longopts[] = {
 		{ "latency", required_argument, NULL, LATENCY },
 		{ "one-arm", no_argument, NULL, ONE_ARM },
+		{ "serial-lookups", no_argument, NULL, SERIAL_LOOKUPS },
 		{ "icase", no_argument, NULL, ICASE },
 		{ "fault", required_argument, NULL, FAULT },
 		{ "entry-timeout", required_argument, NULL, ENTRY },
@@ -1224,6 +1229,9 @@ int main(int argc, char **argv)
 			break;
 		case ONE_ARM:
 			policy_one_arm(1);
+			break;
+		case SERIAL_LOOKUPS:
+			opt.serial_lookups = 1;
 			break;
 		case ICASE:
 			opt.icase = 1;
