@@ -4,6 +4,8 @@
  */
 #include "git-compat-util.h"
 #include "gettext.h"
+#include "strbuf.h"
+#include "strmap.h"
 #include "trace.h"
 #include "waiting-loop.h"
 
@@ -58,12 +60,140 @@ static int add_thread(struct waiting_loop *loop)
 	return 0;
 }
 
+/* With the mutex. */
+static void start_threads(struct waiting_loop *loop)
+{
+	while (loop->threads < loop->start && !add_thread(loop))
+		; /* nothing */
+	loop->start = 0;
+}
+
+static size_t dir_len(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash - path : 0;
+}
+
+/* The longest first; as for the rest, the order is that of the paths. */
+static int run_cmp(const void *a_, const void *b_)
+{
+	const struct waiting_loop_run *a = a_, *b = b_;
+	size_t a_len = a->end - a->next, b_len = b->end - b->next;
+
+	if (a_len != b_len)
+		return a_len < b_len ? 1 : -1;
+	return a->next < b->next ? -1 : a->next > b->next;
+}
+
+/* Number the directories of what is left, and count what each has. */
+static size_t count_directories(struct waiting_loop *loop, size_t *of,
+				struct waiting_loop_run **runs)
+{
+	struct strintmap numbers;
+	struct strbuf dir = STRBUF_INIT;
+	size_t nr = 0, alloc = 0;
+
+	strintmap_init(&numbers, -1);
+	for (size_t i = 0; i < loop->left; i++) {
+		const char *path = loop->path(loop, loop->all.next + i);
+		size_t len = dir_len(path);
+
+		if (i && len == dir.len && !memcmp(path, dir.buf, len)) {
+			of[i] = of[i - 1];
+		} else {
+			strbuf_reset(&dir);
+			strbuf_add(&dir, path, len);
+			if (!strintmap_contains(&numbers, dir.buf)) {
+				strintmap_set(&numbers, dir.buf, nr);
+				ALLOC_GROW(*runs, nr + 1, alloc);
+				(*runs)[nr++].end = 0;
+			}
+			of[i] = strintmap_get(&numbers, dir.buf);
+		}
+		(*runs)[of[i]].end++;
+	}
+	strintmap_clear(&numbers);
+	strbuf_release(&dir);
+	return nr;
+}
+
+/*
+ * With the mutex. Make a run of what is left of each directory. Its files need
+ * not be neighbours yet: those of its subdirectories lie between.
+ */
+static void order_by_directory(struct waiting_loop *loop)
+{
+	struct waiting_loop_run *runs = NULL;
+	size_t *of, nr, pos = 0;
+
+	ALLOC_ARRAY(of, loop->left);
+	ALLOC_ARRAY(loop->order, loop->left);
+	nr = count_directories(loop, of, &runs);
+	for (size_t i = 0; i < nr; i++) {
+		size_t count = runs[i].end;
+
+		runs[i].next = runs[i].end = pos;
+		pos += count;
+	}
+	for (size_t i = 0; i < loop->left; i++)
+		loop->order[runs[of[i]].end++] = loop->all.next + i;
+	QSORT(runs, nr, run_cmp);
+	loop->runs = runs;
+	loop->runs_nr = nr;
+	loop->runs_begun = 0;
+	free(of);
+}
+
+/* With the mutex. Where is the thread to go on? It stays while it can. */
+static struct waiting_loop_run *find_run(struct waiting_loop *loop,
+					 const struct waiting_loop_share *share)
+{
+	struct waiting_loop_run *most = loop->runs;
+
+	if (share->run && share->order == loop->order &&
+	    share->run->next < share->run->end)
+		return share->run;
+	if (loop->runs_begun < loop->runs_nr)
+		return &loop->runs[loop->runs_begun++];
+	for (size_t i = 1; i < loop->runs_nr; i++)
+		if (loop->runs[i].end - loop->runs[i].next >
+		    most->end - most->next)
+			most = &loop->runs[i];
+	return most;
+}
+
+/* With the mutex. All should be done at about the same time. */
+static size_t share_size(const struct waiting_loop *loop,
+			 const struct waiting_loop_run *run, int is_small)
+{
+	size_t size = loop->left / (4 * (size_t)loop->threads);
+
+	if (size > MAX_SHARE)
+		size = MAX_SHARE;
+	if (size < FIRST_SHARE || is_small)
+		size = FIRST_SHARE;
+	return size < run->end - run->next ? size : run->end - run->next;
+}
+
+/* With the mutex. */
+static void take_share(struct waiting_loop *loop,
+		       struct waiting_loop_share *share, int is_small)
+{
+	struct waiting_loop_run *run = find_run(loop, share);
+
+	share->run = run;
+	share->order = loop->order;
+	share->begin = run->next;
+	share->end = run->next += share_size(loop, run, is_small);
+	loop->left -= share->end - share->begin;
+}
+
 int waiting_loop_next(struct waiting_loop *loop,
 		      struct waiting_loop_share *share)
 {
-	int is_new = !share->end, waited = 0;
+	int is_new = !share->end, waited = 0, is_more;
 	int is_judged = share->looks - share->since_looks >= FIRST_SHARE;
-	size_t left, size;
 
 	if (is_judged)
 		waited = has_waited(share);
@@ -71,24 +201,21 @@ int waiting_loop_next(struct waiting_loop *loop,
 	pthread_mutex_lock(&loop->mutex);
 	if (loop->trying && is_judged) {
 		if (!waited)
-			loop->end = loop->next;
+			loop->left = 0;
 		loop->trying = 0;
 	}
-	left = loop->end - loop->next;
-	if (waited && left > FIRST_SHARE)
+	if (waited && loop->left > FIRST_SHARE) {
+		if (loop->path && !loop->order)
+			order_by_directory(loop);
 		add_thread(loop);
+	}
+	if (!is_new && loop->left)
+		start_threads(loop);
 
-	/* All should be done at about the same time. */
-	size = left / (4 * (size_t)loop->threads);
-	if (size > MAX_SHARE)
-		size = MAX_SHARE;
-	if (size < FIRST_SHARE || is_new || loop->trying ||
-	    (waited && loop->threads < WAITING_LOOP_MAX_THREADS))
-		size = FIRST_SHARE;
-	if (size > left)
-		size = left;
-	share->begin = loop->next;
-	share->end = loop->next += size;
+	is_more = !!loop->left;
+	if (is_more)
+		take_share(loop, share, is_new || loop->trying || (waited &&
+			   loop->threads < WAITING_LOOP_MAX_THREADS));
 	pthread_mutex_unlock(&loop->mutex);
 
 	if (is_new || is_judged) {
@@ -96,25 +223,30 @@ int waiting_loop_next(struct waiting_loop *loop,
 		share->since_waits = times_waited();
 		share->since_ns = getnanotime();
 	}
-	return !!size;
+	return is_more;
 }
 
 static int run(struct waiting_loop *loop, int threads, int trying)
 {
 	int n;
 
-	if (threads > WAITING_LOOP_MAX_THREADS)
-		threads = WAITING_LOOP_MAX_THREADS;
 	pthread_mutex_init(&loop->mutex, NULL);
-	loop->next = 0;
-	loop->end = loop->nr;
+	loop->left = loop->all.end = loop->nr;
+	loop->all.next = 0;
+	loop->order = NULL;
+	loop->runs = &loop->all;
+	loop->runs_nr = 1;
+	loop->runs_begun = 0;
 	loop->threads = 1;
+	loop->start = threads;
 	loop->trying = !!trying;
 
-	pthread_mutex_lock(&loop->mutex);
-	while (loop->threads < threads && !add_thread(loop))
-		; /* nothing */
-	pthread_mutex_unlock(&loop->mutex);
+	/* else see first whether it matters who gets what */
+	if (!loop->path) {
+		pthread_mutex_lock(&loop->mutex);
+		start_threads(loop);
+		pthread_mutex_unlock(&loop->mutex);
+	}
 	loop->fn(loop);
 
 	/* A thread that is still there may start more. */
@@ -127,6 +259,9 @@ static int run(struct waiting_loop *loop, int threads, int trying)
 	}
 	pthread_mutex_unlock(&loop->mutex);
 	pthread_mutex_destroy(&loop->mutex);
+	if (loop->order)
+		free(loop->runs);
+	free(loop->order);
 	return n;
 }
 

@@ -13,14 +13,14 @@ require_slowfs
 
 sane_unset GIT_TEST_PRELOAD_INDEX
 
-# usage: same_answers
+# usage: same_answers [<the same directory, but fast>]
 # What git says in "work" must not depend on the preload. Leaves a trace.
 same_answers () {
 	for args in "status --porcelain" "diff-files" \
 		"diff --name-status -- d1 d3/1*"
 	do
 		rm -f trace &&
-		git -C work -c core.preloadIndex=false $args >expect &&
+		git -C "${1-work}" -c core.preloadIndex=false $args >expect &&
 		GIT_TRACE2_EVENT="$PWD/trace" git -C work $args >actual &&
 		test_cmp expect actual || return 1
 	done
@@ -79,7 +79,7 @@ do
 		fi &&
 
 		(cd work && spoil) &&
-		same_answers &&
+		same_answers work.backing &&
 		slowfs_unmount work
 	'
 done
@@ -93,6 +93,38 @@ test_expect_success PTHREADS 'no more threads where nobody has to wait' '
 	(cd work && spoil) &&
 	same_answers &&
 	traced_threads 3
+'
+
+# The files of one directory are looked up one after the other, and there are
+# ten directories. To give each a thread of its own needs no more look-ups.
+test_expect_success SLOWFS,PTHREADS 'a directory for each thread where look-ups are serial' '
+	git -C work checkout -f &&
+	git -C work clean -q -f -d &&
+	test-tool -C work chmtime =-10 .git/index d*/* &&
+	git -C work update-index --refresh &&
+	mv work work.backing &&
+	slowfs_mount work --serial-lookups --entry-timeout=60 --attr-timeout=60 &&
+	git -C work -c core.preloadIndex=false diff-files &&
+	slowfs_count work lookup >expect &&
+	slowfs_unmount work &&
+
+	slowfs_mount work --serial-lookups --entry-timeout=60 \
+		--attr-timeout=60 --latency=lookup=5000 &&
+	git -C work diff-files >diff &&
+	test_must_be_empty diff &&
+	slowfs_count work lookup >actual &&
+	test_cmp expect actual &&
+	slowfs_count work peak >peak &&
+	test 8 -le $(cat peak) &&
+	slowfs_unmount work
+'
+
+test_expect_success SLOWFS,PTHREADS 'the same answers where look-ups are serial' '
+	(cd work.backing && spoil) &&
+	slowfs_mount work --serial-lookups --latency=lookup+getattr=2000 &&
+	same_answers work.backing &&
+	traced_threads "[1-6][0-9]" &&
+	slowfs_unmount work
 '
 
 test_done

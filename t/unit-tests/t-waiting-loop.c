@@ -8,7 +8,19 @@ struct rounds {
 	int threads;		/* that have begun */
 	int wait_us, spin_us;
 	int without_looks;	/* the first ones */
+	int dirs;		/* 0: paths do not matter */
 };
+
+static const char *const dirs[] = {
+	"file", "a/file", "a/b/file", "a/bc/file", "d/file"
+};
+
+static const char *rounds_path(struct waiting_loop *loop, size_t i)
+{
+	struct rounds *rounds = loop->data;
+
+	return dirs[i % rounds->dirs];
+}
 
 static void iterate(struct waiting_loop *loop)
 {
@@ -20,8 +32,9 @@ static void iterate(struct waiting_loop *loop)
 	pthread_mutex_unlock(&loop->mutex);
 
 	while (waiting_loop_next(loop, &share))
-		for (size_t i = share.begin; i < share.end; i++) {
+		for (size_t pos = share.begin; pos < share.end; pos++) {
 			uint64_t until = getnanotime() + rounds->spin_us * 1000;
+			size_t i = waiting_loop_at(&share, pos);
 
 			rounds->done[i]++;
 			if (i < (size_t)rounds->without_looks)
@@ -37,7 +50,12 @@ static void iterate(struct waiting_loop *loop)
 /* Returns how many iterations were done, or -1 if one was done twice. */
 static int run(struct rounds *rounds, size_t nr, int start, int *threads)
 {
-	struct waiting_loop loop = { .nr = nr, .fn = iterate, .data = rounds };
+	struct waiting_loop loop = {
+		.nr = nr,
+		.fn = iterate,
+		.path = rounds->dirs ? rounds_path : NULL,
+		.data = rounds,
+	};
 	int n = 0;
 
 	CALLOC_ARRAY(rounds->done, nr + 1);
@@ -88,6 +106,145 @@ static void t_waiting(void)
 	check_int(threads, ==, 3);
 }
 
+static void t_waiting_in_directories(void)
+{
+	int threads;
+
+#ifndef RUSAGE_THREAD
+	test_skip("this system does not say whether a thread has waited");
+	return;
+#endif
+	for (size_t nr = 1; nr <= ARRAY_SIZE(dirs); nr++) {
+		struct rounds waiting = { .wait_us = 3000, .dirs = nr };
+		struct rounds late = { .wait_us = 3000, .dirs = nr,
+				       .without_looks = 300 };
+		struct rounds busy = { .spin_us = 200, .dirs = nr };
+
+		/* more than there are directories: they help */
+		check_int(run(&waiting, 2000, 2, &threads), ==, 2000);
+		check_int(threads, ==, WAITING_LOOP_MAX_THREADS);
+		check_int(run(&late, 1000, 0, &threads), ==, 1000);
+		check_int(threads, >, 4);
+		check_int(run(&busy, 300, 3, &threads), ==, 300);
+		check_int(threads, ==, 3);
+	}
+}
+
+/* Files of directories that lie one between the other. */
+struct files {
+	unsigned char dir[1000], done[1000];
+	size_t left[ARRAY_SIZE(dirs)];	/* of each directory */
+	int has_begun;
+};
+
+static const char *file_path(struct waiting_loop *loop, size_t i)
+{
+	struct files *files = loop->data;
+
+	return dirs[files->dir[i]];
+}
+
+static size_t most_of(const size_t *left)
+{
+	size_t dir = 0;
+
+	for (size_t i = 1; i < ARRAY_SIZE(dirs); i++)
+		if (left[i] > left[dir])
+			dir = i;
+	return dir;
+}
+
+/* Returns the directory that the share is of, or -1 if it is of several. */
+static int do_share(struct waiting_loop *loop,
+		    struct waiting_loop_share *share, int wait_ms)
+{
+	struct files *files = loop->data;
+	int dir = -1;
+
+	if (!check(waiting_loop_next(loop, share)))
+		return -1;
+	for (size_t pos = share->begin; pos < share->end; pos++) {
+		size_t i = waiting_loop_at(share, pos);
+
+		dir = pos == share->begin || dir == files->dir[i] ?
+			files->dir[i] : -1;
+		files->left[files->dir[i]]--;
+		files->done[i]++;
+		share->looks++;
+		if (wait_ms)
+			poll(NULL, 0, wait_ms);
+	}
+	return dir;
+}
+
+/* One thread plays several, so that it is known who comes when. */
+static void play(struct waiting_loop *loop)
+{
+	static const int largest_first[] = { 2, 0, 4, 3, 1 };
+	struct files *files = loop->data;
+	struct waiting_loop_share shares[ARRAY_SIZE(dirs)] = { 0 }, late = { 0 };
+	int has_begun, of[ARRAY_SIZE(dirs)];
+
+	pthread_mutex_lock(&loop->mutex);
+	has_begun = files->has_begun;
+	files->has_begun = 1;
+	pthread_mutex_unlock(&loop->mutex);
+	if (has_begun)
+		return;
+
+	/* nobody has waited yet, so they get what comes next */
+	check_int(do_share(loop, &late, 0), ==, -1);
+	check_int(do_share(loop, &shares[0], 3), ==, -1);
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		of[i] = do_share(loop, &shares[i], 0);
+		check_int(of[i], ==, largest_first[i]);
+	}
+	check_int(do_share(loop, &late, 0), ==, largest_first[0]);
+
+	/* there is no other directory left, so a new one helps */
+	while (files->left[most_of(files->left)]) {
+		struct waiting_loop_share helper = { 0 };
+		size_t before[ARRAY_SIZE(dirs)];
+		int dir;
+
+		COPY_ARRAY(before, files->left, ARRAY_SIZE(dirs));
+		dir = do_share(loop, &helper, 0);
+		if (!check_int(dir, >=, 0) ||
+		    !check_int(before[dir], ==, before[most_of(before)]))
+			return;
+		for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+			if (files->left[of[i]] &&
+			    !check_int(do_share(loop, &shares[i], 0), ==, of[i]))
+				return;
+	}
+	check(!waiting_loop_next(loop, &late));
+}
+
+static void t_directories(void)
+{
+	static const size_t size[] = { 80, 20, 100, 40, 60 };
+	struct files files = { 0 };
+	struct waiting_loop loop = {
+		.fn = play,
+		.path = file_path,
+		.data = &files,
+	};
+
+#ifndef RUSAGE_THREAD
+	test_skip("this system does not say whether a thread has waited");
+	return;
+#endif
+	COPY_ARRAY(files.left, size, ARRAY_SIZE(size));
+	for (size_t round = 0; round < 100; round++)
+		for (size_t i = 0; i < ARRAY_SIZE(size); i++)
+			if (round < size[i])
+				files.dir[loop.nr++] = i;
+	waiting_loop_run(&loop, 1);
+	for (size_t i = 0; i < loop.nr; i++)
+		if (!check_int(files.done[i], ==, 1))
+			break;
+}
+
 static void t_try(void)
 {
 	struct rounds fast = { 0 };
@@ -118,6 +275,8 @@ int cmd_main(int argc UNUSED, const char **argv UNUSED)
 		test_skip_all("no threads");
 	TEST(t_all_once(), "each iteration is done once");
 	TEST(t_waiting(), "more threads if they wait, and only then");
+	TEST(t_waiting_in_directories(), "the same with directories");
+	TEST(t_directories(), "a directory is that of one thread, then all help");
 	TEST(t_try(), "a short loop is tried");
 
 	return test_done();
