@@ -18,6 +18,7 @@
 #   REPO= WORKERS= ROUNDS=    for make demo
 #   T='t1*' UPSTREAM_MODES='2 default'    for make test-upstream
 #   TOOLS='address thread valgrind' QUICK=1    for make sanitize
+#   CASES=200 SEED=N      for make differential
 #   COMPILE=1             for make series: compile each commit
 #   BENCH_ARGS=...        for make bench, bench-auto, bench-network, bench-clone,
 #                         bench-refs
@@ -97,7 +98,7 @@ perf: all baseline
 	@scripts/deps --check build bench
 	@scripts/perf '$(T)'
 
-.PHONY: test test-upstream sanitize check-style
+.PHONY: test test-upstream differential sanitize check-style
 test: all
 	@scripts/deps --check build test
 	@scripts/test-own
@@ -105,6 +106,11 @@ test: all
 test-upstream: all
 	@scripts/deps --check build test
 	@scripts/test-upstream '$(T)'
+
+# random cases, compared with the baseline; see scripts/differential
+differential: all baseline
+	@scripts/deps --check build test
+	@scripts/differential '$(CASES)' '$(SEED)'
 
 # our tests under the sanitizers and valgrind; see scripts/sanitize
 sanitize: all

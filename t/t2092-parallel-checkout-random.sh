@@ -3,33 +3,44 @@
 
 test_description='parallel checkout against the sequential one, at random
 
-Each case is a repository and some operations, made up from a seed. It is run
-once with the sequential code and then with 1, 2, 3 and 16 workers. After each
-operation the working trees (types, modes, contents, empty directories), the
-index with its stages and stat data, the names in .git, the exit code and the
-messages have to be the same.
+Each case is a repository, its configuration and some operations, made up from a
+seed. It is run once with the reference, sequentially, and then with settings of
+ours: 1, 2, 3 and 16 workers, "auto" (nothing is set), and "auto0" (as auto, but
+workers start at once). After each operation the exit code, the messages, the
+working tree and all that is beside it (types, modes, contents, empty
+directories), the index with its stages, flags and stat data, references and the
+other files in .git, and what the status command of the reference says, have to
+be the same.
 
 What may differ, and is not compared:
- - the order of messages,
+ - the order of messages, and how often a line is repeated: a file that cannot be
+   converted is mentioned each time somebody tries,
  - inodes and times; but whether those in the index, and the size, are the ones
    of the file is compared,
- - the random names of "checkout-index --temp",
- - how often a message is repeated: a file that cannot be converted is mentioned
-   each time somebody tries,
- - what has been written when a command dies because it cannot make a directory,
-   and which one that is. The sequential code stops there, while workers have
-   already written what comes later. The case ends.
+ - the random names of "checkout-index --temp", and objects,
+ - that workers cannot be started, where a number of them was asked for,
+ - where both die (exit code 128 or a signal), what has been written until then,
+   and which of several reasons it was. The case ends if that differs.
+
+Filters read files that come earlier in the index only: what they see of later
+ones depends on when they run.
 
 Variables:
- - GIT_TEST_RANDOM_SEED is the seed of the first case (default: 1),
+ - GIT_TEST_RANDOM_SEED is the seed of the first case (default: 1, or a new one
+   in CI),
  - GIT_TEST_RANDOM_CASES says how many there are, with one seed after another
    (default: 100),
- - GIT_TEST_REFERENCE_GIT is a directory with a git that was built there, whose
-   sequential code is the reference. Without it, that is our own without the
-   engine of parallel checkout.
+ - GIT_TEST_RANDOM_SETTINGS are the settings to try (default: three of them, as
+   the seed says),
+ - GIT_TEST_RANDOM_DROP are numbers of elements to leave out of the case; see
+   "test-tool checkout-random",
+ - GIT_TEST_REFERENCE_GIT is a directory with a git that was built there, which
+   is the reference. Without it, that is our own without the engine of parallel
+   checkout.
 
-To see what a case does, look at the file "script" of its test: the directory
-"work" is as it was at the end, for each number of workers in work.<number>.
+To see what a case does, look at the files "setup" and "script" of its test: the
+directory "work" is as it was at the end, for each setting in work.<setting>, and
+what was seen in log.<setting>. They stay if something differs, or with --debug.
 '
 
 TEST_PASSES_SANITIZE_LEAK=true
@@ -39,19 +50,56 @@ unset GIT_TEST_CHECKOUT_WORKERS
 
 # no progress, however long it takes
 GIT_PROGRESS_DELAY=100000
-export GIT_PROGRESS_DELAY
+GIT_TEST_RACY_NSEC=false
+export GIT_PROGRESS_DELAY GIT_TEST_RACY_NSEC
 
 first_seed=${GIT_TEST_RANDOM_SEED:-1}
 cases=${GIT_TEST_RANDOM_CASES:-100}
 TRASH=$(pwd)
 OURS=$GIT_EXEC_PATH
+GIT_TEST_REFERENCE_GIT=${GIT_TEST_REFERENCE_GIT:-$OURS}
 TOOL=$GIT_BUILD_DIR/t/helper/test-tool$X
+export GIT_TEST_REFERENCE_GIT
 
-# The functions of the scripts that "test-tool checkout-random" writes. They are
-# called in the directory "work", where the working tree is "repo".
+# with <directory of git> <setting>: the environment of what follows
+with () {
+	GIT_EXEC_PATH=$1 &&
+	PATH=$1:$PATH &&
+	GIT_TEST_CHECKOUT_CLASSIC= &&
+	case $2 in
+	reference)
+		GIT_TEST_CHECKOUT_WORKERS=1 &&
+		GIT_TEST_CHECKOUT_CLASSIC=true
+		;;
+	auto)
+		unset GIT_TEST_CHECKOUT_WORKERS
+		;;
+	auto0)
+		GIT_TEST_CHECKOUT_WORKERS=auto
+		;;
+	*)
+		GIT_TEST_CHECKOUT_WORKERS=$2
+		;;
+	esac &&
+	if test -n "$GIT_TEST_CHECKOUT_WORKERS"
+	then
+		export GIT_TEST_CHECKOUT_WORKERS
+	fi &&
+	export GIT_EXEC_PATH PATH GIT_TEST_CHECKOUT_CLASSIC
+}
+
+# The functions of the files that "test-tool checkout-random" writes. Those of
+# the script are called in the working tree.
+
+# hook <name> <shell code>: in the repository that is set up
+hook () {
+	mkdir -p repo/.git/hooks &&
+	printf "#!/bin/sh\n%s\n" "$2" >"repo/.git/hooks/$1" &&
+	chmod +x "repo/.git/hooks/$1"
+}
 
 change () {
-	(cd repo && "$TOOL" worktree-state change "$@")
+	"$TOOL" worktree-state change "$@" </dev/null
 }
 
 # lines <line>...: standard input of the command that is run next
@@ -59,105 +107,193 @@ lines () {
 	printf "%s\n" "$@" >"$CASE/stdin"
 }
 
-# Is that what the last command did, in the midst of its checkout?
-died () {
-	read code <"$CASE/code" &&
-	test $code = 128 &&
-	grep "^fatal: cannot create directory at" "$CASE/err" >/dev/null
-}
-
-# run <directory> <command>...
-#
-# No file is racily clean afterwards: whether one is depends on the time that
-# things take, and Git looks at its contents then.
+# run [<option>...] <directory> <command>...
 run () {
-	dir=$1 &&
-	shift &&
-	(
-		cd "repo/$dir" 2>/dev/null || cd repo || exit 1
-		"$@" >"$CASE/out" 2>"$CASE/err" <"$CASE/stdin"
-		echo $? >"$CASE/code"
-	) &&
-	>"$CASE/stdin" &&
-	echo "# $*" &&
-	if died
-	then
-		echo "died" &&
-		exit 0
-	fi &&
-	(
-		cd repo &&
-		"$TOOL" worktree-state show .. \
-			"$CASE/code" "$CASE/out" "$CASE/err"
-	)
+	"$TOOL" worktree-state run "$CASE" "$@" </dev/null &&
+	>"$CASE/stdin"
 }
 
-# run_script <name> <directory of git> <workers> <classic code?>
+# A repository with the branches, and nothing checked out.
+make_repository () {
+	git init -q --template= --object-format=$hash --ref-format=$refs -b one "$1" &&
+	git -C "$1" config fastimport.unpackLimit $unpack &&
+	git -C "$1" -c core.protectNTFS=false -c core.protectHFS=false \
+		fast-import --quiet <"$CASE/stream"
+}
+
+clone_repository () {
+	make_repository remote.git &&
+	git -C remote.git config uploadpack.allowFilter true &&
+	git clone -q --template= --no-checkout "$@" repo &&
+	git -C repo branch -q two origin/two &&
+	git -C repo branch -q three origin/three
+}
+
+# Where a case starts. Paths in it are those that it has later.
+make_template () {
+	mkdir work work/outdir work/outdir/in &&
+	cd work &&
+	echo outside >outside &&
+	echo one >outdir/f1.t &&
+	echo two >outdir/f2 &&
+	case $source in
+	0)
+		make_repository repo
+		;;
+	1)
+		clone_repository --filter=blob:none "file://$PWD/remote.git"
+		;;
+	2)
+		clone_repository --depth=1 --no-single-branch "file://$PWD/remote.git"
+		;;
+	3)
+		clone_repository --shared "$PWD/remote.git"
+		;;
+	esac &&
+	mkdir -p repo/.git/info repo/.git/hooks &&
+	. "$CASE/setup" &&
+	if test $populate = 1
+	then
+		for branch in two three one
+		do
+			git -C repo checkout -f -q --recurse-submodules $branch
+			git -C repo submodule update -q --init
+			: either may fail
+		done >/dev/null 2>&1
+	fi &&
+	cat "$CASE/config" >>repo/.git/config &&
+	cd .. &&
+	mv work template
+}
+
+remove () {
+	test -e "$1" || return 0
+	rm -rf "$@" 2>/dev/null ||
+	{
+		chmod -R u+rwx "$@" &&
+		rm -rf "$@"
+	}
+}
+
+# without_warnings <setting>
+without_warnings () {
+	case $1 in
+	2|3|16)
+		sed -e "/^err: error: cannot fork() for checkout--worker: /d" \
+			-e "/^err: warning: could start [0-9]* of [0-9]* checkout workers$/d"
+		;;
+	*)
+		cat
+		;;
+	esac
+}
+
+# run_script <setting> <directory of git>
 run_script () {
-	rm -rf "$CASE/work" "$CASE/work.$1" &&
-	mkdir "$CASE/work" &&
-	cp -R "$CASE/template" "$CASE/work/repo" &&
-	echo outside >"$CASE/work/outside" &&
+	remove "$CASE/work" &&
+	remove "$CASE/work.$1" &&
+	cp -R "$CASE/template" "$CASE/work" &&
 	>"$CASE/stdin" &&
 	(
-		cd "$CASE/work" &&
+		with "$2" $1 &&
 		umask $mask &&
-		GIT_EXEC_PATH=$2 &&
-		PATH=$2:$PATH &&
-		GIT_TEST_CHECKOUT_WORKERS=$3 &&
-		GIT_TEST_CHECKOUT_CLASSIC=$4 &&
-		GIT_TEST_RACY_NSEC=false &&
-		export GIT_EXEC_PATH PATH GIT_TEST_CHECKOUT_WORKERS \
-			GIT_TEST_CHECKOUT_CLASSIC GIT_TEST_RACY_NSEC &&
+		cd "$CASE/work/repo" &&
 		. "$CASE/script"
-	) >"$CASE/log.$1" &&
+	) 2>&1 </dev/null | without_warnings $1 >"$CASE/log.$1"
 	mv "$CASE/work" "$CASE/work.$1"
 }
 
 reference () {
-	run_script reference "${GIT_TEST_REFERENCE_GIT:-$OURS}" 1 true
+	run_script reference "$GIT_TEST_REFERENCE_GIT"
 }
 
-# same_as_reference <name>
+# same_logs <name>: those of the reference and of another run
+#
+# Where both have died, the rest is of no interest.
+same_logs () {
+	cmp "$CASE/log.reference" "$CASE/log.$1" >/dev/null ||
+	awk "
+		# up to the line with the next command, and that
+		function block(file,  text, line) {
+			while ((getline line <file) > 0) {
+				text = text \"\\n\" line
+				if (line ~ /^# /)
+					break
+			}
+			return text
+		}
+		function died(text) {
+			return text ~ /\\ncode: (128|129|1[3-9][0-9])\\n/
+		}
+		BEGIN {
+			for (;;) {
+				a = block(ARGV[1])
+				b = block(ARGV[2])
+				if (a != b)
+					exit !(died(a) && died(b))
+				if (a == \"\")
+					exit 0
+			}
+		}" "$CASE/log.reference" "$CASE/log.$1"
+}
+
+# same_as_reference <setting>
 #
 # What follows from the contents of a file and its attributes may not be what
 # is in the index. Such a file is modified if Git looks at it, and that it does
 # if the file has the second of the index. So a command that writes both, and
 # then looks, may do one or the other where a second ends: one more try.
 same_as_reference () {
-	cmp "$CASE/log.reference" "$CASE/log.$1" >/dev/null && return 0
-	run_script $1 "$OURS" $1 false &&
+	same_logs $1 && return 0
+	run_script $1 "$OURS" &&
 	reference &&
-	test_cmp "$CASE/log.reference" "$CASE/log.$1"
+	same_logs $1 && return 0
+	echo "seed $seed, setting $1: differs, see $CASE" &&
+	diff -u "$CASE/log.reference" "$CASE/log.$1"
+}
+
+# Has the reference crashed, did it take too long, or did it find a defect of its
+# own (which depends on the time)?
+is_useless () {
+	grep -e "died of signal" -e "^code: 1[34][0-9]$" -e "^code: 124$" \
+		-e "^err: error: cache-tree for path .* does not match" \
+		"$CASE/log.reference"
 }
 
 # run_case <seed>
 run_case () {
 	CASE=$TRASH/case.$1 &&
-	mkdir -p "$CASE/template" &&
-	"$TOOL" checkout-random $1 "$CASE" &&
+	remove "$CASE" &&
+	mkdir -p "$CASE" &&
+	"$TOOL" checkout-random $1 "$CASE" $GIT_TEST_RANDOM_DROP &&
 	. "$CASE/vars" &&
-	git init -q --template= --object-format=$hash -b one "$CASE/template" &&
-	cat "$CASE/config" "$TRASH/config" >>"$CASE/template/.git/config" &&
-	git -C "$CASE/template" fast-import --quiet <"$CASE/stream" &&
-
+	(
+		cd "$CASE" &&
+		with "$GIT_TEST_REFERENCE_GIT" reference &&
+		make_template
+	) &&
 	reference &&
-	if grep -e "died of signal" -e "^code: 1[3-9][0-9]$" "$CASE/log.reference"
+	if is_useless
 	then
-		say "the reference has crashed" &&
-		rm -rf "$CASE" &&
+		say "the reference is of no use" &&
+		remove "$CASE" &&
 		return 0
 	fi &&
-	for w in 1 2 3 16
+	bad= &&
+	for setting in ${GIT_TEST_RANDOM_SETTINGS:-$settings}
 	do
-		run_script $w "$OURS" $w false &&
-		same_as_reference $w || return 1
+		run_script $setting "$OURS" &&
+		same_as_reference $setting || bad=$setting
 	done &&
-	rm -rf "$CASE"
+	test -z "$bad" &&
+	if test -z "$debug"
+	then
+		remove "$CASE"
+	fi
 }
 
 test_expect_success 'setup' '
-	cat >config <<-EOF
+	cat >.gitconfig <<-EOF
 	[user]
 		name = C O Mitter
 		email = committer@example.com
@@ -167,12 +303,35 @@ test_expect_success 'setup' '
 		auto = false
 	[advice]
 		detachedHead = false
+	[protocol "file"]
+		allow = always
 	[filter "turn"]
 		clean = tr a-z b-za
 		smudge = tr b-za a-z
 	[filter "bad"]
 		clean = cat
 		smudge = false
+	[filter "dies"]
+		# as much as it is told before it has to answer
+		process = dd bs=1 count=40 >/dev/null 2>&1
+	[filter "required"]
+		required = true
+	[filter "noisy"]
+		smudge = "echo noise about %f >&2; cat"
+		clean = cat
+	[filter "picky"]
+		smudge = "case %f in *f[13]*) exit 1;; esac; cat"
+		clean = cat
+	[filter "must"]
+		required = true
+		smudge = "case %f in *f[0134]*) exit 1;; esac; cat"
+		clean = cat
+	[filter "reads"]
+		smudge = "case %f in [a-zA-Z]*) cat .version 2>&1;; esac; cat"
+		clean = "sed s/x/x/"
+	[filter "lists"]
+		smudge = "case %f in [b-z]*) ls a 2>&1;; esac; cat"
+		clean = cat
 	[filter "serve"]
 		process = "\"$TOOL\" rot13-filter --log=\"$TRASH/filter.log\" clean smudge"
 	[filter "late"]
