@@ -138,6 +138,7 @@ struct parallel_checkout {
 	struct queued_entry *clearing;
 
 	struct checkout_barriers barriers;
+	const struct cache_entry *last_barrier;
 
 	/*
 	 * With core.ignoreCase: the names of the entries that have been
@@ -160,6 +161,7 @@ struct parallel_checkout {
 
 	unsigned attrs_from_index : 1;
 	unsigned barriers_known : 1;
+	unsigned config_removed : 1;
 	unsigned want_stat : 1;
 
 	/* The queue will not grow any more. */
@@ -277,6 +279,14 @@ static void init_parallel_checkout(struct parallel_checkout *pc,
 	trace2_region_enter("pcheckout", "main", the_repository);
 }
 
+static void forget_barriers(struct parallel_checkout *pc)
+{
+	if (pc->barriers_known)
+		barriers_release(&pc->barriers);
+	pc->barriers_known = 0;
+	pc->last_barrier = NULL;
+}
+
 void parallel_checkout_begin(const struct checkout *state,
 			     const struct index_state *old_index,
 			     struct progress *progress,
@@ -295,9 +305,12 @@ void parallel_checkout_begin(const struct checkout *state,
 
 	pc->status = PC_ACCEPTING_ENTRIES;
 	pc->old_index = old_index;
+	forget_barriers(pc);
 	pc->attrs_from_index = !!(flags & PARALLEL_CHECKOUT_ATTRS_FROM_INDEX);
 	pc->at_once = !!(flags & PARALLEL_CHECKOUT_AT_ONCE);
-	if (pc->at_once && !pc->config.nr)
+	if (pc->config_removed)
+		pc->at_once = 1;
+	if (pc->config_removed || (pc->at_once && !pc->config.nr))
 		pc->alone = 1;
 
 	/*
@@ -427,16 +440,16 @@ static void set_attrs(struct queued_entry *entry, const struct conv_attrs *ca)
 }
 
 /*
- * Look up the attributes of an entry that is not going to be written at once. A
- * symbolic link in its path will have been replaced by a directory by then; so
- * nothing is behind it.
+ * Look up the attributes of an entry before its path is made ready. A symbolic
+ * link in that will have been replaced by a directory when the entry is written,
+ * so nothing is behind it.
  */
 static void look_up_attrs(const struct parallel_checkout *pc,
 			  struct queued_entry *entry)
 {
 	struct conv_attrs ca;
 
-	git_attr_set_real_dirs(!pc->state->base_dir_len);
+	git_attr_set_real_dirs(pc->barriers.in_place);
 	convert_attrs(pc->state->istate, &ca, entry->ce->name);
 	git_attr_set_real_dirs(0);
 	set_attrs(entry, &ca);
@@ -889,8 +902,8 @@ static void keep_workers_busy(struct parallel_checkout *pc)
 }
 
 /*
- * Take an entry, which is eligible but for its attributes. Its old_sd and
- * old_mode are set.
+ * Take an entry, which is eligible unless its attributes say otherwise. Its
+ * old_sd and old_mode are set.
  */
 static int take(struct parallel_checkout *pc, struct queued_entry *entry)
 {
@@ -921,15 +934,20 @@ static int take(struct parallel_checkout *pc, struct queued_entry *entry)
 static enum checkout_barrier find_barrier(struct parallel_checkout *pc,
 					  const struct cache_entry *ce)
 {
+	enum checkout_barrier barrier;
+
+	/* What was written then may lead to other files. */
+	if (pc->last_barrier && ce != pc->last_barrier)
+		forget_barriers(pc);
 	if (!pc->barriers_known) {
-		if (pc->state->base_dir_len)
-			barriers_init_elsewhere(&pc->barriers, the_repository);
-		else
-			barriers_init(&pc->barriers, the_repository,
-				      !pc->attrs_from_index);
+		barriers_init(&pc->barriers, the_repository,
+			      pc->state->base_dir, !pc->attrs_from_index);
 		pc->barriers_known = 1;
 	}
-	return barrier_at(&pc->barriers, ce);
+	barrier = barrier_at(&pc->barriers, ce);
+	if (barrier != BARRIER_NONE)
+		pc->last_barrier = ce;
+	return barrier;
 }
 
 static int has_stat_data(const struct cache_entry *ce)
@@ -1305,6 +1323,7 @@ static void fetch_missing(const struct parallel_checkout *pc)
 		const struct queued_entry *entry = &pc->entries[i];
 
 		if (entry->put_off && has_eligible_type(pc, entry->ce) &&
+		    !(entry->ce->ce_flags & CE_WT_REMOVE) &&
 		    oid_object_info_extended(the_repository, &entry->ce->oid,
 					     NULL, OBJECT_INFO_FOR_PREFETCH))
 			oid_array_append(&missing, &entry->ce->oid);
@@ -1323,6 +1342,16 @@ static int is_for_second_round(const struct parallel_checkout *pc,
 	return entry->put_off && !entry->collides && is_eligible(pc, entry);
 }
 
+/* Is there a file to be removed, which may be in the way of a later one? */
+static int has_removals(const struct parallel_checkout *pc)
+{
+	for (size_t i = 0; i < pc->nr; i++)
+		if (pc->entries[i].put_off &&
+		    (pc->entries[i].ce->ce_flags & CE_WT_REMOVE))
+			return 1;
+	return 0;
+}
+
 /*
  * Do the entries that were put off, in the order in which they came. If they
  * are many, only look at and clear the paths of those that workers can write, and
@@ -1332,7 +1361,8 @@ static void do_put_off(struct parallel_checkout *pc, int is_last)
 {
 	find_collisions(pc);
 	fetch_missing(pc);
-	if (is_streaming(pc) && pc->put_offs >= MIN_SECOND_ROUND) {
+	if (is_streaming(pc) && pc->put_offs >= MIN_SECOND_ROUND &&
+	    !has_removals(pc)) {
 		queue_release(&pc->queue);	/* IDs begin anew */
 		for (size_t i = 0; i < pc->nr; i++)
 			if (is_for_second_round(pc, &pc->entries[i]))
@@ -1360,6 +1390,22 @@ static void catch_up(struct parallel_checkout *pc)
 	do_put_off(pc, 0);
 	reset_entries(pc);
 	pc->status = PC_ACCEPTING_ENTRIES;
+}
+
+/*
+ * Would a look at the entry's file run a filter, to know whether it is up to
+ * date, while entries before it are not written yet?
+ */
+static int may_be_filtered_now(const struct parallel_checkout *pc,
+			       struct queued_entry *entry)
+{
+	const struct cache_entry *ce = entry->ce;
+
+	if (!is_behind(pc) || !S_ISREG(ce->ce_mode) || !pc->state->istate ||
+	    !has_stat_data(ce) || !is_racy_timestamp(pc->state->istate, ce))
+		return 0;
+	look_up_attrs(pc, entry);
+	return !is_eligible(pc, entry);
 }
 
 int parallel_checkout_offer(struct cache_entry *ce,
@@ -1393,6 +1439,11 @@ int parallel_checkout_offer(struct cache_entry *ce,
 
 	if (!has_eligible_type(pc, ce) || (ce->ce_flags & CE_WT_REMOVE))
 		return leave_or_put_off(pc, &entry);
+
+	if (may_be_filtered_now(pc, &entry)) {
+		take_put_off(pc, &entry);
+		return 0;
+	}
 
 	/*
 	 * The file may be up to date; that can be seen without removing it.
@@ -1485,6 +1536,8 @@ int parallel_checkout_remove(struct cache_entry *ce)
 
 	if (pc->status != PC_REMOVING)
 		BUG("parallel checkout does not take removals now");
+	if (find_barrier(pc, ce) == BARRIER_CONFIG)
+		pc->config_removed = 1;
 	if (removes_alone(pc))
 		return -1;
 	if (!has_eligible_type(pc, ce) || prepare_root(pc)) {
@@ -1611,8 +1664,7 @@ int parallel_checkout_finish(void)
 	queue_release(&pc->queue);
 	collision_release(&pc->names);
 	spelling_release(&pc->spelling);
-	if (pc->barriers_known)
-		barriers_release(&pc->barriers);
+	forget_barriers(pc);
 	free(pc->entries);
 	free(pc->inodes);
 	errs = pc->errs;

@@ -142,25 +142,45 @@ static void order_by_directory(struct waiting_loop *loop)
 	loop->runs = runs;
 	loop->runs_nr = nr;
 	loop->runs_begun = 0;
+	FREE_AND_NULL(loop->begun);
 	free(of);
+}
+
+/* With the mutex. All have been begun, and one at least is not done. */
+static struct waiting_loop_run *longest_run(struct waiting_loop *loop)
+{
+	struct waiting_loop_run *longest = NULL;
+
+	if (!loop->begun) {
+		ALLOC_ARRAY(loop->begun, loop->runs_nr);
+		for (size_t i = 0; i < loop->runs_nr; i++)
+			loop->begun[i] = &loop->runs[i];
+		loop->begun_nr = loop->runs_nr;
+	}
+	for (size_t i = 0; i < loop->begun_nr;) {
+		struct waiting_loop_run *run = loop->begun[i];
+
+		if (run->next == run->end) {
+			loop->begun[i] = loop->begun[--loop->begun_nr];
+			continue;
+		}
+		if (!longest || run->end - run->next > longest->end - longest->next)
+			longest = run;
+		i++;
+	}
+	return longest;
 }
 
 /* With the mutex. Where is the thread to go on? It stays while it can. */
 static struct waiting_loop_run *find_run(struct waiting_loop *loop,
 					 const struct waiting_loop_share *share)
 {
-	struct waiting_loop_run *most = loop->runs;
-
 	if (share->run && share->order == loop->order &&
 	    share->run->next < share->run->end)
 		return share->run;
 	if (loop->runs_begun < loop->runs_nr)
 		return &loop->runs[loop->runs_begun++];
-	for (size_t i = 1; i < loop->runs_nr; i++)
-		if (loop->runs[i].end - loop->runs[i].next >
-		    most->end - most->next)
-			most = &loop->runs[i];
-	return most;
+	return longest_run(loop);
 }
 
 /* With the mutex. All should be done at about the same time. */
@@ -207,15 +227,16 @@ int waiting_loop_next(struct waiting_loop *loop,
 	if (waited && loop->left > FIRST_SHARE) {
 		if (loop->path && !loop->order)
 			order_by_directory(loop);
-		add_thread(loop);
+		if (!loop->is_full && add_thread(loop))
+			loop->is_full = 1;
 	}
 	if (!is_new && loop->left)
 		start_threads(loop);
 
 	is_more = !!loop->left;
 	if (is_more)
-		take_share(loop, share, is_new || loop->trying || (waited &&
-			   loop->threads < WAITING_LOOP_MAX_THREADS));
+		take_share(loop, share, is_new || loop->trying ||
+			   (waited && !loop->is_full));
 	pthread_mutex_unlock(&loop->mutex);
 
 	if (is_new || is_judged) {
@@ -237,9 +258,11 @@ static int run(struct waiting_loop *loop, int threads, int trying)
 	loop->runs = &loop->all;
 	loop->runs_nr = 1;
 	loop->runs_begun = 0;
+	loop->begun = NULL;
 	loop->threads = 1;
 	loop->start = threads;
 	loop->trying = !!trying;
+	loop->is_full = 0;
 
 	/* else see first whether it matters who gets what */
 	if (!loop->path) {
@@ -262,6 +285,7 @@ static int run(struct waiting_loop *loop, int threads, int trying)
 	if (loop->order)
 		free(loop->runs);
 	free(loop->order);
+	free(loop->begun);
 	return n;
 }
 

@@ -53,10 +53,13 @@ struct waiting_loop {
 	size_t *order;		/* by directory, once a thread has waited */
 	struct waiting_loop_run *runs;	/* of these, the longest first */
 	size_t runs_nr, runs_begun;
+	struct waiting_loop_run **begun;	/* maybe not done; see longest_run() */
+	size_t begun_nr;
 	int threads;		/* started, and the caller */
 	int start;		/* have so many after the first share */
 	pthread_t ids[WAITING_LOOP_MAX_THREADS];
 	unsigned trying : 1;	/* see waiting_loop_try() */
+	unsigned is_full : 1;	/* there are no more threads */
 };
 
 /* What a thread has been given to do. To be initialized with zeroes. */

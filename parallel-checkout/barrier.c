@@ -17,40 +17,80 @@
 #include "strbuf.h"
 #include "submodule.h"
 
+/* As many symbolic links are followed, as in strbuf_realpath(). */
+#define MAX_LINKS 32
+
 struct search {
 	struct checkout_barriers *barriers;
-	struct repository *repo;
+	const char *root;	/* of the files; no slash at the end */
+	const char *prefix;	/* of their names below that */
 	const char *last_file;
 };
 
-static void add_real(struct search *search, const char *path,
+/* Something on the way to a named file; all links before it are resolved. */
+static void add_name(struct search *search, const char *path,
 		     enum checkout_barrier barrier)
 {
 	const char *name;
 
-	if (skip_prefix(path, search->repo->worktree, &name) && *name == '/')
-		string_list_append(&search->barriers->named, name + 1)->util =
+	if (search->root && skip_prefix(path, search->root, &name) &&
+	    *name == '/' && skip_prefix(name + 1, search->prefix, &name) &&
+	    *name)
+		string_list_insert(&search->barriers->named, name)->util =
 			(void *)(intptr_t)barrier;
 }
 
+/*
+ * Add all that decides which file a path leads to: each component, and where
+ * it is a symbolic link, each one of its target.
+ */
 static void add_file(struct search *search, const char *path,
 		     enum checkout_barrier barrier)
 {
-	const char *slash = path ? find_last_dir_sep(path) : NULL;
-	struct strbuf dir = STRBUF_INIT, real = STRBUF_INIT;
+	struct strbuf done = STRBUF_INIT, rest = STRBUF_INIT;
+	struct strbuf link = STRBUF_INIT;
+	int links = 0, missing = 0;
 
 	if (!path)
 		return;
-	strbuf_add(&dir, path, slash ? slash + 1 - path : 0);
-	if (strbuf_realpath(&real, dir.len ? dir.buf : ".", 0)) {
-		strbuf_complete(&real, '/');
-		strbuf_addstr(&real, slash ? slash + 1 : path);
-		add_real(search, real.buf, barrier);
+	if (!is_absolute_path(path))
+		strbuf_getcwd(&done);
+	strbuf_addstr(&rest, path);
+	while (rest.len) {
+		size_t start = 0, end;
+		size_t parent = done.len;
+		struct stat st;
+
+		while (is_dir_sep(rest.buf[start]))
+			start++;
+		for (end = start; end < rest.len; end++)
+			if (is_dir_sep(rest.buf[end]))
+				break;
+		if (end - start == 2 && !memcmp(rest.buf + start, "..", 2)) {
+			while (done.len && done.buf[done.len - 1] != '/')
+				strbuf_setlen(&done, done.len - 1);
+			if (done.len)
+				strbuf_setlen(&done, done.len - 1);
+		} else if (end > start &&
+			   (end - start > 1 || rest.buf[start] != '.')) {
+			strbuf_addch(&done, '/');
+			strbuf_add(&done, rest.buf + start, end - start);
+			add_name(search, done.buf, barrier);
+		}
+		strbuf_remove(&rest, 0, end);
+
+		if (done.len <= parent || missing)
+			continue;
+		missing = lstat(done.buf, &st);
+		if (missing || !S_ISLNK(st.st_mode) || links++ == MAX_LINKS ||
+		    strbuf_readlink(&link, done.buf, st.st_size))
+			continue;
+		strbuf_insert(&rest, 0, link.buf, link.len);
+		strbuf_setlen(&done, is_absolute_path(link.buf) ? 0 : parent);
 	}
-	if (strbuf_realpath(&real, path, 0))
-		add_real(search, real.buf, barrier);
-	strbuf_release(&dir);
-	strbuf_release(&real);
+	strbuf_release(&done);
+	strbuf_release(&rest);
+	strbuf_release(&link);
 }
 
 /* A path in `file`, which is relative to that. */
@@ -93,39 +133,51 @@ static int add_config(const char *key, const char *value,
 	return 0;
 }
 
-void barriers_init(struct checkout_barriers *barriers, struct repository *repo,
-		   int attributes)
+static void add_files(struct search *search, struct repository *repo)
 {
-	struct search search = { .barriers = barriers, .repo = repo };
+	char *info = repo_git_path(repo, "info/attributes");
 	char *user, *xdg;
 
-	string_list_init_dup(&barriers->named);
-	barriers->repo = repo;
-	barriers->attributes = !!attributes;
-	barriers->submodules = !!should_update_submodules();
-	if (!repo->worktree)
-		return;
-
-	add_file(&search, git_attr_global_file(), BARRIER_FILE);
+	add_file(search, info, BARRIER_FILE);
+	add_file(search, git_attr_global_file(), BARRIER_FILE);
 	if (git_attr_system_is_enabled())
-		add_file(&search, git_attr_system_file(), BARRIER_FILE);
+		add_file(search, git_attr_system_file(), BARRIER_FILE);
 
 	/* what may not be there yet, or has no variable */
 	git_global_config_paths(&user, &xdg);
-	add_file(&search, user, BARRIER_CONFIG);
-	add_file(&search, xdg, BARRIER_CONFIG);
+	add_file(search, user, BARRIER_CONFIG);
+	add_file(search, xdg, BARRIER_CONFIG);
+	repo_config(repo, add_config, search);
+	free(info);
 	free(user);
 	free(xdg);
-	repo_config(repo, add_config, &search);
 }
 
-void barriers_init_elsewhere(struct checkout_barriers *barriers,
-			     struct repository *repo)
+void barriers_init(struct checkout_barriers *barriers, struct repository *repo,
+		   const char *base_dir, int attributes)
 {
+	const char *slash = find_last_dir_sep(base_dir);
+	struct search search = { .barriers = barriers };
+	struct strbuf dir = STRBUF_INIT, root = STRBUF_INIT;
+
 	string_list_init_dup(&barriers->named);
+	barriers->named.cmp = fspathcmp;
 	barriers->repo = repo;
-	barriers->attributes = 1;
-	barriers->submodules = 0;
+	barriers->attributes = !!attributes;
+	barriers->submodules = !!should_update_submodules();
+	barriers->in_place = 0;
+
+	strbuf_add(&dir, base_dir, slash ? slash + 1 - base_dir : 0);
+	if (strbuf_realpath(&root, dir.len ? dir.buf : ".", 0)) {
+		barriers->in_place = repo->worktree && !(slash ? slash[1] : *base_dir) &&
+			!fspathcmp(root.buf, repo->worktree);
+		strbuf_trim_trailing_dir_sep(&root);
+		search.root = root.buf;
+		search.prefix = slash ? slash + 1 : base_dir;
+		add_files(&search, repo);
+	}
+	strbuf_release(&dir);
+	strbuf_release(&root);
 }
 
 void barriers_release(struct checkout_barriers *barriers)
@@ -133,29 +185,35 @@ void barriers_release(struct checkout_barriers *barriers)
 	string_list_clear(&barriers->named, 0);
 }
 
-/* Without a word, and without fetching it. */
+/* As read_attr_from_index() does, but without a word, and without fetching it. */
 static int can_be_read(struct repository *repo, const struct object_id *oid)
 {
 	struct object_info oi = OBJECT_INFO_INIT;
+	enum object_type type;
+	unsigned long size;
 	struct silence silence;
 	void *buf = NULL;
 	int ret;
 
 	oi.contentp = &buf;
+	oi.typep = &type;
+	oi.sizep = &size;
 	be_silent(&silence);
 	ret = !oid_object_info_extended(repo, oid, &oi,
 					OBJECT_INFO_LOOKUP_REPLACE |
-					OBJECT_INFO_SKIP_FETCH_OBJECT);
-	end_silence(&silence);
+					OBJECT_INFO_SKIP_FETCH_OBJECT) &&
+		type == OBJ_BLOB && size < ATTR_MAX_FILE_SIZE;
+	if (end_silence(&silence) || !ret)
+		forget_bad_objects(repo);
 	free(buf);
 	return ret;
 }
 
-enum checkout_barrier barrier_at(const struct checkout_barriers *barriers,
+enum checkout_barrier barrier_at(struct checkout_barriers *barriers,
 				 const struct cache_entry *ce)
 {
 	const char *slash = strrchr(ce->name, '/');
-	const struct string_list_item *item;
+	struct string_list_item *item;
 
 	/* What cannot be read in the index is read in the working tree. */
 	if (!fspathcmp(slash ? slash + 1 : ce->name, GITATTRIBUTES_FILE) &&
@@ -163,8 +221,7 @@ enum checkout_barrier barrier_at(const struct checkout_barriers *barriers,
 		return BARRIER_FILE;
 	if (barriers->submodules && !fspathcmp(ce->name, GITMODULES_FILE))
 		return BARRIER_FILE;
-	for_each_string_list_item(item, &barriers->named)
-		if (!fspathcmp(ce->name, item->string))
-			return (intptr_t)item->util;
-	return BARRIER_NONE;
+	item = barriers->named.nr ?
+		string_list_lookup(&barriers->named, ce->name) : NULL;
+	return item ? (intptr_t)item->util : BARRIER_NONE;
 }

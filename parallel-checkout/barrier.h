@@ -30,31 +30,32 @@ enum checkout_barrier {
 };
 
 struct checkout_barriers {
-	/* Files that configuration names; util is an enum checkout_barrier. */
+	/* Files with a name of their own; util is an enum checkout_barrier. */
 	struct string_list named;
 
 	struct repository *repo;
 	unsigned attributes : 1, submodules : 1;
+
+	/* Files are written to where attributes are looked for. */
+	unsigned in_place : 1;
 };
 
 /*
- * Find out which there are for a checkout into the working tree of `repo`.
- * `attributes` says that attributes come from .gitattributes files of the
- * working tree, and not from the index before. Named files are found whether
- * they exist or not, by their own names and by those that symbolic links lead
- * to. The repository must outlive the barriers.
+ * Find out which there are for a checkout to `base_dir`, which is put before the
+ * names of the entries of `repo`; cf. struct checkout. `attributes` says that
+ * attributes come from .gitattributes files of the working tree, and not from the
+ * index before. Of a named file, whether it exists or not, all that decides
+ * where its name leads is a barrier: its leading directories, and symbolic links.
+ * Once one of them has been written, that may be another file. The repository
+ * must outlive the barriers.
  */
 void barriers_init(struct checkout_barriers *barriers, struct repository *repo,
-		   int attributes);
-
-/* The same for a checkout to another place: only .gitattributes files count. */
-void barriers_init_elsewhere(struct checkout_barriers *barriers,
-			     struct repository *repo);
+		   const char *base_dir, int attributes);
 
 void barriers_release(struct checkout_barriers *barriers);
 
 /* What is this entry, which is to be written? */
-enum checkout_barrier barrier_at(const struct checkout_barriers *barriers,
+enum checkout_barrier barrier_at(struct checkout_barriers *barriers,
 				 const struct cache_entry *ce);
 
 #endif /* PARALLEL_CHECKOUT_BARRIER_H */

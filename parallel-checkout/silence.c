@@ -3,6 +3,8 @@
  * Count complaints instead of making them; see silence.h.
  */
 #include "git-compat-util.h"
+#include "object-store-ll.h"
+#include "packfile.h"
 #include "parallel-checkout/silence.h"
 
 static unsigned long complaints;
@@ -26,4 +28,10 @@ unsigned long end_silence(const struct silence *saved)
 	set_error_routine(saved->error);
 	set_warn_routine(saved->warning);
 	return complaints - saved->complaints;
+}
+
+void forget_bad_objects(struct repository *repo)
+{
+	for (struct packed_git *p = get_all_packs(repo); p; p = p->next)
+		oidset_clear(&p->bad_objects);
 }

@@ -9,6 +9,8 @@
 
 #include "git-compat-util.h"
 
+struct repository;
+
 struct silence {
 	report_fn error, warning;
 	unsigned long complaints;
@@ -22,5 +24,12 @@ void be_silent(struct silence *saved);
  * errno stays as it is.
  */
 unsigned long end_silence(const struct silence *saved);
+
+/*
+ * An object that cannot be read from a pack is marked, and not looked for in that
+ * pack again. So that it is when somebody else asks for it, and reports what is
+ * wrong with it, remove the marks, which may be ours.
+ */
+void forget_bad_objects(struct repository *repo);
 
 #endif /* PARALLEL_CHECKOUT_SILENCE_H */

@@ -16,17 +16,6 @@
 #include "streaming.h"
 #include "trace2.h"
 
-/*
- * An object that cannot be read from a pack is marked, and not looked for in
- * that pack again. So that it is when the classic code asks for it and reports
- * what is wrong with it, remove the marks that may be ours.
- */
-static void unmark_bad_objects(struct repository *repo)
-{
-	for (struct packed_git *p = get_all_packs(repo); p; p = p->next)
-		oidset_clear(&p->bad_objects);
-}
-
 /* What is to be written: a buffer, or a blob to be streamed. */
 struct content {
 	char *buf;
@@ -288,7 +277,7 @@ static enum checkout_status create_file(struct checkout_writer *writer,
 		err = dirs_lstat(&writer->dirs, name, st);
 
 	if (err) {
-		unmark_bad_objects(writer->repo);
+		forget_bad_objects(writer->repo);
 		dirs_unlink(&writer->dirs, name);
 		return CHECKOUT_DECLINED;
 	}
@@ -401,7 +390,7 @@ void writer_write(struct checkout_writer *writer,
 	be_silent(&silence);
 	err = load_content(writer, item, &content);
 	if (end_silence(&silence) || err) {
-		unmark_bad_objects(writer->repo);
+		forget_bad_objects(writer->repo);
 		result->status = CHECKOUT_DECLINED;
 		goto out;
 	}

@@ -248,13 +248,14 @@ static void push_clone(struct random_case *c, struct strvec *args)
 	};
 	const char *kind = PICK(c, kinds);
 
-	strvec_pushl(args, "clone", "--template=", NULL);
 	if (one_in(c, 2))
-		strvec_push(args, c->submodules && one_in(c, 2) ?
-			    "--recurse-submodules" : kind);
+		kind = c->submodules && one_in(c, 2) ? "--recurse-submodules" : "--local";
+	strvec_pushl(args, "clone", "--template=", kind, NULL);
 	strvec_pushf(args, "--branch=%s", any_branch(c));
 	strvec_push(args, one_in(c, 3) ? "FILE_URL" : ".");
-	strvec_pushf(args, "../clone%u", c->dirs_made++);
+	/* the name tells who shows it that there is no working tree */
+	strvec_pushf(args, "../clone%u%s", c->dirs_made++,
+		     strcmp(kind, "--bare") ? "" : ".git");
 }
 
 static void push_switch(struct random_case *c, struct strvec *args)
