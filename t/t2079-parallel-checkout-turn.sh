@@ -87,7 +87,8 @@ each_setting 'attributes are not read through a tracked link' '
 '
 
 for command in 'checkout -f' 'reset --hard' 'checkout -- a' 'restore a' \
-	'checkout-index -f -a' 'read-tree -u --reset HEAD'
+	'checkout-index -f -a' 'checkout-index -f -a --prefix=./' \
+	'read-tree -u --reset HEAD'
 do
 	code='
 		init_repo main &&
@@ -149,6 +150,76 @@ each_setting 'the attributes of the user are a link to a tracked file' '
 	$GIT -C repo checkout -q one &&
 	printf "x\ny\n" >expect &&
 	test_cmp_bin expect repo/f.txt
+'
+
+each_setting 'info/attributes is a link to a tracked file' '
+	init_repo one &&
+	echo "*.txt text" >repo/attrs &&
+	printf "x\ny\n" >repo/f.txt &&
+	commit one &&
+	git -C repo checkout -q -b two &&
+	echo "*.txt text eol=crlf" >repo/attrs &&
+	printf "x\nz\n" >repo/f.txt &&
+	commit two &&
+	mkdir -p repo/.git/info &&
+	ln -sf ../../attrs repo/.git/info/attributes &&
+	$GIT -C repo checkout -q one &&
+	printf "x\ny\n" >expect &&
+	test_cmp_bin expect repo/f.txt
+'
+
+each_setting 'a tracked link leads to core.attributesFile' '
+	init_repo one &&
+	mkdir repo/d1 repo/d2 &&
+	echo "*.txt text" >repo/d1/attrs &&
+	echo "*.txt text eol=crlf" >repo/d2/attrs &&
+	ln -s d1 repo/a-link &&
+	printf "x\ny\n" >repo/f.txt &&
+	commit one &&
+	git -C repo checkout -q -b two &&
+	ln -sfn d2 repo/a-link &&
+	printf "x\nz\n" >repo/f.txt &&
+	commit two &&
+	git -C repo checkout -q one &&
+	git -C repo config core.attributesFile "$(pwd)/repo/a-link/attrs" &&
+	$GIT -C repo checkout -q two &&
+	printf "x\r\nz\r\n" >expect &&
+	test_cmp_bin expect repo/f.txt
+'
+
+each_setting 'core.attributesFile is below --prefix' '
+	init_repo main &&
+	mkdir repo/sub &&
+	echo "*.txt text eol=crlf" >repo/sub/attrs &&
+	echo "*.txt text" >repo/attrs &&
+	printf "x\n" >repo/f.txt &&
+	git -C repo add attrs f.txt &&
+	git -C repo config core.attributesFile "$(pwd)/repo/sub/attrs" &&
+	$GIT -C repo checkout-index -f -a --prefix=sub/ &&
+	# at its turn, when attributes are asked for first, it is not there
+	printf "x\n" >expect &&
+	test_cmp_bin expect repo/sub/f.txt
+'
+
+each_setting 'a .gitattributes that is corrupt in a pack is reported' '
+	init_repo main &&
+	{
+		echo "*.txt text" &&
+		test-tool genrandom attributes 1000 | tr -dc a-z | sed "s/^/# /"
+	} >repo/.gitattributes &&
+	echo x >repo/f.txt &&
+	commit one &&
+	git -C repo repack -q -a -d &&
+	blob=$(git -C repo rev-parse HEAD:.gitattributes) &&
+	pack=$(ls repo/.git/objects/pack/pack-*.pack) &&
+	at=$(git verify-pack -v "${pack%.pack}.idx" |
+		sed -n "s/^$blob .* \([0-9]*\)$/\1/p") &&
+	chmod u+w "$pack" &&
+	printf "\377\377\377\377" |
+		dd of="$pack" bs=1 seek=$((at + 2)) conv=notrunc 2>/dev/null &&
+	rm repo/.gitattributes repo/f.txt &&
+	test_must_fail $GIT -C repo checkout -q -f 2>err &&
+	test_grep "^error: inflate: data stream error" err
 '
 
 each_setting 'a .gitattributes whose path is too long is warned of' '
@@ -256,10 +327,37 @@ each_setting 'a filter sees what the workers write in a second round' '
 	git -C repo config filter.v.clean "tail -n 1" &&
 	rm -rf repo/* &&
 	>repo/b &&
-	$GIT -C repo checkout -q -f &&
+	test_env GIT_TRACE2_EVENT="$(pwd)/trace" $GIT -C repo checkout -q -f &&
 	printf "V1\nV300\nz\n" >expect &&
 	test_cmp expect repo/z.txt &&
-	git -C repo diff --exit-code
+	git -C repo diff --exit-code &&
+	case $setting in
+	2|now)
+		test_grep "\"key\":\"conflicts\",\"value\":\"300\"" trace &&
+		! grep "\"key\":\"workers\",\"value\":\"0\"" trace
+		;;
+	esac
+'
+
+each_setting 'a clean filter sees new versions, too' '
+	init_repo main &&
+	echo "z.txt filter=v" >repo/.gitattributes &&
+	echo V1 >repo/b-version &&
+	echo z >repo/z.txt &&
+	commit files &&
+	git -C repo config filter.v.smudge "sed \"s/^/\$(cat b-version) /\"" &&
+	git -C repo config filter.v.clean "sed \"s/^\$(cat b-version) //\"" &&
+	rm repo/z.txt &&
+	git -C repo checkout -q -- z.txt &&
+	echo V2 >repo/b-version &&
+	echo "V2 z" >repo/z.txt &&
+	# now z.txt is racily clean
+	test-tool chmtime =-100 repo/z.txt &&
+	git -C repo update-index z.txt &&
+	test-tool chmtime =-200 repo/.git/index &&
+	$GIT -C repo checkout -q -- . &&
+	echo "V1 z" >expect &&
+	test_cmp expect repo/z.txt
 '
 
 each_setting 'a required driver without a command' '
@@ -310,6 +408,26 @@ each_setting 'configuration that is included from a tracked file' '
 	! grep -l "$(printf "\r")" repo/z/*
 '
 
+each_setting 'such a file is removed' '
+	init_repo one &&
+	printf "[core]\n\tuseReplaceRefs = false\n" >repo/.gitconfig &&
+	commit one &&
+	git -C repo checkout -q -b two &&
+	git -C repo rm -q .gitconfig &&
+	for i in $(test_seq 300)
+	do
+		echo "$i" >repo/f$i || return 1
+	done &&
+	add_large_files two &&
+	commit two &&
+	git -C repo replace $(git -C repo rev-parse :f9 :f10) &&
+	git -C repo checkout -q one &&
+	git -C repo config include.path ../.gitconfig &&
+	$GIT -C repo checkout -q two &&
+	echo 9 >expect &&
+	test_cmp expect repo/f9
+'
+
 each_setting 'such a file becomes broken' '
 	init_repo one &&
 	>repo/.gitconfig &&
@@ -347,6 +465,9 @@ each_setting 'workers that read broken configuration are not heard' '
 	$GIT_FAULTY -C files checkout -q -f HEAD 2>err &&
 	test_grep ! "bad config" err &&
 	test_grep ! "include" err &&
+	case $setting in
+	2|now) test -s ../pids ;;
+	esac &&
 	rm files/.git/include &&
 	git -C files diff --exit-code
 '
@@ -383,6 +504,25 @@ test_expect_success ULIMIT_PROCESSES 'with auto, neither are processes that cann
 	git -C one diff --exit-code HEAD
 '
 
+each_setting 'blobs of files that are to be removed are not fetched' '
+	init_repo main &&
+	for i in $(test_seq 10)
+	do
+		echo $i >repo/f$i || return 1
+	done &&
+	commit one &&
+	echo z >repo/z &&
+	commit two &&
+	git -C repo config uploadpack.allowFilter true &&
+	git clone -q --filter=blob:none "file://$(pwd)/repo" clone &&
+	git -C clone checkout -q HEAD~1 &&
+	rm -rf clone/.git/objects/pack/*.bak repo clone/f* &&
+	git -C clone reset -q main &&
+	$GIT -C clone restore --source=HEAD~1 -- . &&
+	test_path_is_file clone/f10 &&
+	test_path_is_missing clone/z
+'
+
 each_setting 'SIGCHLD is ignored' '
 	git clone -q -n ../files files &&
 	(
@@ -397,6 +537,7 @@ test_lazy_prereq ULIMIT_FILE_SIZE '
 	(ulimit -f 8 && test-tool genrandom a 1000 >small)
 '
 
+test_have_prereq ULIMIT_FILE_SIZE &&
 each_setting 'a limit on the size of files' '
 	init_repo main &&
 	for i in $(test_seq 200)
@@ -406,14 +547,12 @@ each_setting 'a limit on the size of files' '
 	test-tool genrandom a 100000 >repo/z &&
 	commit files &&
 	rm repo/[fz]* &&
-	if test_have_prereq ULIMIT_FILE_SIZE
-	then
-		( ulimit -f 8 && $GIT -C repo checkout-index -q -a >out 2>err )
-		test_grep ! "died of signal" err &&
-		test_grep ! "ended early" err &&
-		echo 200 >expect &&
-		test_cmp expect repo/f200
-	fi
+	{ ( ulimit -f 8 && exec $GIT -C repo checkout-index -q -a >out 2>err ); code=$?; } &&
+	test $code -ne 0 &&
+	test_grep ! "died of signal" err &&
+	test_grep ! "ended early" err &&
+	echo 200 >expect &&
+	test_cmp expect repo/f200
 '
 
 # A limit for the shell itself, too: it is one more process.
