@@ -254,12 +254,14 @@ same_as_reference () {
 }
 
 # Has the reference crashed, did it take too long, did it find a defect of its own
-# (which depends on the time), or did it lose the exit code of a filter because
-# SIGCHLD is ignored (which a checkout of ours does not)?
+# (which depends on the time), or is it one that we have mended: it loses the exit
+# code of a filter because SIGCHLD is ignored, or leaves a part of a file that it
+# could not write, and does not say why?
 is_useless () {
 	grep -e "died of signal" -e "^code: 1[34][0-9]$" -e "^code: 124$" \
 		-e "^err: error: cache-tree for path .* does not match" \
 		-e "^err: error: waitpid for .* failed: No child processes" \
+		-e "^err: error: unable to write file " \
 		"$CASE/log.reference"
 }
 
