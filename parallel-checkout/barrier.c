@@ -53,8 +53,10 @@ static void add_file(struct search *search, const char *path,
 
 	if (!path)
 		return;
-	if (!is_absolute_path(path))
+	if (!is_absolute_path(path)) {
 		strbuf_getcwd(&done);
+		strbuf_trim_trailing_dir_sep(&done);
+	}
 	strbuf_addstr(&rest, path);
 	while (rest.len) {
 		size_t start = 0, end;
