@@ -56,6 +56,9 @@ static void add_file(struct search *search, const char *path,
 	if (!is_absolute_path(path)) {
 		strbuf_getcwd(&done);
 		strbuf_trim_trailing_dir_sep(&done);
+	} else if (has_dos_drive_prefix(path)) {
+		strbuf_add(&done, path, 2);
+		path += 2;
 	}
 	strbuf_addstr(&rest, path);
 	while (rest.len) {
@@ -84,7 +87,7 @@ static void add_file(struct search *search, const char *path,
 		if (done.len <= parent || missing)
 			continue;
 		missing = lstat(done.buf, &st);
-		if (missing || !S_ISLNK(st.st_mode) || links++ == MAX_LINKS ||
+		if (missing || !S_ISLNK(st.st_mode) || ++links > MAX_LINKS ||
 		    strbuf_readlink(&link, done.buf, st.st_size))
 			continue;
 		strbuf_insert(&rest, 0, link.buf, link.len);
