@@ -19,7 +19,8 @@ What may differ, and is not compared:
    of the file is compared,
  - the random names of "checkout-index --temp", and objects,
  - that workers cannot be started, where a number of them was asked for,
- - where both die (exit code 128 or a signal), what has been written until then,
+ - where both die (exit code 128 or a signal, or "fatal:" from a child), what has
+   been written until then,
    and which of several reasons it was. The case ends if that differs.
 
 Filters read files that come earlier in the index only: what they see of later
@@ -224,7 +225,7 @@ same_logs () {
 			return text
 		}
 		function died(text) {
-			return text ~ /\\ncode: (128|129|1[3-9][0-9])\\n/
+			return text ~ /\\n(code: (128|129|1[3-9][0-9])|err: fatal: .*)\\n/
 		}
 		BEGIN {
 			for (;;) {
