@@ -20,8 +20,8 @@ What may differ, and is not compared:
  - the random names of "checkout-index --temp", and objects,
  - that workers cannot be started, where a number of them was asked for,
  - where both die (exit code 128 or a signal, or "fatal:" from a child), what has
-   been written until then,
-   and which of several reasons it was. The case ends if that differs.
+   been written until then, and which of several reasons it was. The case ends
+   if that differs.
 
 Filters read files that come earlier in the index only: what they see of later
 ones depends on when they run.
