@@ -278,10 +278,10 @@ static void hide_random_names(struct strbuf *sb)
 	}
 }
 
-/* What only one of the programs would say. */
-static void hide_program(struct strbuf *sb)
+/* What only one of the programs would say: where it is. */
+static void hide_program(struct strbuf *sb, const char *variable)
 {
-	const char *path = getenv("GIT_EXEC_PATH");
+	const char *path = getenv(variable);
 	char *found;
 
 	while (path && *path && (found = strstr(sb->buf, path)))
@@ -295,7 +295,8 @@ static void show_lines(const char *name, struct strbuf *sb)
 	struct string_list_item *item;
 
 	hide_random_names(sb);
-	hide_program(sb);
+	hide_program(sb, "GIT_EXEC_PATH");
+	hide_program(sb, "GIT_BUILD_DIR");
 	string_list_split(&lines, sb->buf, '\n', -1);
 	string_list_sort(&lines);
 	string_list_remove_duplicates(&lines, 0);
