@@ -118,9 +118,7 @@ void run_in_worktree(const char *dir, int argc, const char **argv)
 
 	for (; argc && skip_option(&how, *argv); argc--, argv++)
 		; /* next */
-	strbuf_addstr(&url, "file://");
-	strbuf_addstr(&url, dir);
-	strbuf_addstr(&url, "/work/repo");
+	strbuf_addf(&url, "file://%s/%s", dir, "work/repo");
 	for (int i = 0; i < argc; i++)
 		if (!strcmp(argv[i], "FILE_URL"))
 			argv[i] = url.buf;
