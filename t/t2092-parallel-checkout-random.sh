@@ -62,8 +62,8 @@ GIT_TEST_REFERENCE_GIT=${GIT_TEST_REFERENCE_GIT:-$OURS}
 TOOL=$GIT_BUILD_DIR/t/helper/test-tool$X
 export GIT_TEST_REFERENCE_GIT GIT_BUILD_DIR
 
-# with <directory of git> <setting>: the environment of what follows
-with () {
+# environment_of <directory of git> <setting>: for what follows
+environment_of () {
 	GIT_EXEC_PATH=$1 &&
 	PATH=$1:$PATH &&
 	GIT_TEST_CHECKOUT_CLASSIC= &&
@@ -197,7 +197,7 @@ run_script () {
 	cp -R "$CASE/template" "$CASE/work" &&
 	>"$CASE/stdin" &&
 	(
-		with "$2" $1 &&
+		environment_of "$2" $1 &&
 		umask $mask &&
 		cd "$CASE/work/repo" &&
 		. "$CASE/script"
@@ -275,7 +275,7 @@ run_case () {
 	. "$CASE/vars" &&
 	(
 		cd "$CASE" &&
-		with "$GIT_TEST_REFERENCE_GIT" reference &&
+		environment_of "$GIT_TEST_REFERENCE_GIT" reference &&
 		make_template
 	) &&
 	reference &&
