@@ -65,8 +65,15 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args)
 	}
 	strvec_pushv(&cp->args, args->v);
 	strvec_pushf(&cp->args, "--protocol=%d", WIRE_PROTOCOL);
-	if (start_command(cp))
+	if (start_command(cp)) {
+		int saved_errno = errno;
+
+		/* If not even a pipe could be had, this is still open. */
+		if (!cp->pid && cp->err > 0)
+			close(cp->err);
+		errno = saved_errno;
 		return -1;
+	}
 	set_cloexec(cp->in);
 	set_cloexec(cp->out);
 

@@ -587,4 +587,30 @@ each_setting 'a deep path, and few descriptors' '
 	)
 '
 
+test_lazy_prereq PRLIMIT_FILES '
+	prlimit --nofile=64 true
+'
+
+# With the lock of the index, two descriptors are left at first, which are enough.
+# Workers that cannot be had for want of pipes take none of them.
+each_setting 'hardly any descriptors' '
+	test_have_prereq PRLIMIT_FILES || return 0
+	init_repo main &&
+	mkdir repo/d &&
+	for i in $(test_seq 200)
+	do
+		echo $i >repo/d/$i || return 1
+	done &&
+	git -C repo add . &&
+	for limit in 6 7 8 9 10 11
+	do
+		rm -r repo/d &&
+		prlimit --nofile=$limit "$GIT_BUILD_DIR/git" ${GIT#git} \
+			-C repo checkout-index -q -u -a \
+			2>err 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &&
+		git -C repo diff --exit-code &&
+		! grep -e unable -e attributes err || return 1
+	done
+'
+
 test_done
