@@ -8,9 +8,12 @@
 #   CFLAGS='-O2 -g'       for our build and for the baseline alike
 #   JOBS=N                jobs at a time (default: the number of cores, and one
 #                         more for tests)
+#   BASE=2.47.3           which of the bases in base/ (default: the first of
+#                         base/list, or the next if no source has it)
 #   GIT_TARBALL=/path     the base, if it is not to be downloaded
-#   BASE_ANY=1            take a later 2.47.z if the mirror has nothing else
-#   BUILD=/path           build there instead of in build/
+#   BASE_ANY=1            take a later 2.55.z if the mirror has nothing else
+#   BUILD=/path           build there instead of in build/, or build-2.47.3/ for
+#                         that base
 #   CACHE=/path           keep downloads and inputs there instead of in .cache/
 #   NO_LIBDEFLATE=1       build without libdeflate
 #   FORCE=1               set aside what is not exported in build/git
@@ -20,11 +23,16 @@
 #   TOOLS='address thread valgrind' QUICK=1    for make sanitize
 #   CASES=200 SEED=N      for make differential
 #   COMPILE=1             for make series: compile each commit
+#   API=1                 for make export: keep what was changed in files of ours
+#                         for this base, in its ours.patch
 #   BENCH_ARGS=...        for make bench, bench-auto, bench-network, bench-clone,
 #                         bench-refs
 #   T='p208*' PERF_REPEAT=N PERF_REPO=/path    for make perf
 # Anything else on the command line (SANITIZE=address, DEVELOPER=1, ...) goes
 # through to the base's Makefile.
+
+# One argument for the shell.
+quoted = '$(subst ','\'',$1)'
 
 # One word, or make takes it for several paths.
 one_path = $(if $(filter-out 1,$(words $2)),$(error $1='$2': one path without spaces is wanted))
@@ -32,19 +40,30 @@ one_path = $(if $(filter-out 1,$(words $2)),$(error $1='$2': one path without sp
 # Tests wait about as much as they compute.
 export TEST_JOBS := $(or $(JOBS),$(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1))))
 override JOBS := $(or $(JOBS),$(shell nproc 2>/dev/null || echo 2))
-override BUILD := $(or $(BUILD),build)
-$(call one_path,BUILD,$(BUILD))
 $(call one_path,the current folder,$(CURDIR))
-override BUILD := $(abspath $(BUILD))
-UPSTREAM_MODES ?= 2 default
 
 ifneq ($(filter install,$(MAKECMDGOALS)),)
 $(if $(strip $(prefix)),,$(error say where: make install prefix=DIR))
 $(call one_path,prefix,$(prefix))
 endif
 
-export BUILD CACHE GIT_TARBALL BASE_ANY FORCE NO_LIBDEFLATE JOBS CFLAGS
-export QUICK REPO WORKERS ROUNDS UPSTREAM_MODES COMPILE PERF_REPO PERF_REPEAT
+# What is built is built from a base and has a folder; see scripts/base. (Make
+# before 4.4 does not export to $(shell).)
+ifneq ($(filter-out clean deps check-style,$(or $(MAKECMDGOALS),all)),)
+ifeq ($(strip $(BASE)),)
+override BASE := $(shell CACHE='$(CACHE)' GIT_TARBALL='$(GIT_TARBALL)' \
+	BASE_ANY='$(BASE_ANY)' NO_LIBDEFLATE='$(NO_LIBDEFLATE)' scripts/base)
+$(if $(BASE),,$(error there is no base to build on, see above))
+endif
+main_base := $(firstword $(shell sed '/^\#/d' base/list))
+override BUILD := $(or $(BUILD),$(if $(filter $(main_base),$(BASE)),build,build-$(BASE)))
+endif
+$(if $(BUILD),$(call one_path,BUILD,$(BUILD)))
+override BUILD := $(if $(BUILD),$(abspath $(BUILD)))
+UPSTREAM_MODES ?= 2 default
+
+export BASE BUILD CACHE GIT_TARBALL BASE_ANY FORCE NO_LIBDEFLATE JOBS CFLAGS
+export API QUICK REPO WORKERS ROUNDS UPSTREAM_MODES COMPILE PERF_REPO PERF_REPEAT
 
 # make in a source tree, with all cores unless this make was told how many
 submake = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS)) --no-print-directory
@@ -96,7 +115,7 @@ bench-refs: all baseline
 # upstream's t/perf framework on our scripts; see scripts/perf
 perf: all baseline
 	@scripts/deps --check build bench
-	@scripts/perf '$(T)'
+	@scripts/perf $(call quoted,$(T))
 
 .PHONY: test test-upstream differential sanitize check-style
 test: all
@@ -105,12 +124,12 @@ test: all
 
 test-upstream: all
 	@scripts/deps --check build test
-	@scripts/test-upstream '$(T)'
+	@scripts/test-upstream $(call quoted,$(T))
 
 # random cases, compared with the baseline; see scripts/differential
 differential: all baseline
 	@scripts/deps --check build test
-	@scripts/differential '$(CASES)' '$(SEED)'
+	@scripts/differential $(call quoted,$(or $(CASES),200)) $(if $(SEED),$(call quoted,$(SEED)))
 
 # our tests under the sanitizers and valgrind; see scripts/sanitize
 sanitize: all

@@ -14,7 +14,7 @@
  * stand for may be moved away.
  */
 static const char *enter(struct dir_handles *dirs, const char *path,
-			 int base_len)
+			 size_t base_len)
 {
 	size_t len = strlen(path), root_len, name_at;
 	char *root;
@@ -51,7 +51,7 @@ static int leave(struct dir_handles *dirs, int ret)
 	return ret;
 }
 
-int beneath_create(const char *path, int base_len, mode_t mode)
+int beneath_create(const char *path, size_t base_len, mode_t mode)
 {
 	struct dir_handles dirs = DIR_HANDLES_INIT;
 	const char *name = enter(&dirs, path, base_len);
@@ -59,7 +59,7 @@ int beneath_create(const char *path, int base_len, mode_t mode)
 	return leave(&dirs, name ? dirs_create(&dirs, name, mode) : -1);
 }
 
-int beneath_open(const char *path, int base_len)
+int beneath_open(const char *path, size_t base_len)
 {
 	struct dir_handles dirs = DIR_HANDLES_INIT;
 	const char *name = enter(&dirs, path, base_len);
@@ -74,7 +74,7 @@ int beneath_open(const char *path, int base_len)
 	return leave(&dirs, name ? dirs_open_file(&dirs, name) : -1);
 }
 
-int beneath_mkdir(const char *path, int base_len)
+int beneath_mkdir(const char *path, size_t base_len)
 {
 	struct dir_handles dirs = DIR_HANDLES_INIT;
 	const char *name = enter(&dirs, path, base_len);
@@ -82,7 +82,7 @@ int beneath_mkdir(const char *path, int base_len)
 	return leave(&dirs, name ? dirs_mkdir(&dirs, name) : -1);
 }
 
-int beneath_symlink(const char *target, const char *path, int base_len)
+int beneath_symlink(const char *target, const char *path, size_t base_len)
 {
 	struct dir_handles dirs = DIR_HANDLES_INIT;
 	const char *name = enter(&dirs, path, base_len);
@@ -90,7 +90,7 @@ int beneath_symlink(const char *target, const char *path, int base_len)
 	return leave(&dirs, name ? dirs_symlink(&dirs, target, name) : -1);
 }
 
-int beneath_unlink(const char *path, int base_len)
+int beneath_unlink(const char *path, size_t base_len)
 {
 	struct dir_handles dirs = DIR_HANDLES_INIT;
 	const char *name = enter(&dirs, path, base_len);
@@ -98,7 +98,7 @@ int beneath_unlink(const char *path, int base_len)
 	return leave(&dirs, name ? dirs_unlink(&dirs, name) : -1);
 }
 
-int beneath_rmdir(const char *path, int base_len)
+int beneath_rmdir(const char *path, size_t base_len)
 {
 	struct dir_handles dirs = DIR_HANDLES_INIT;
 	const char *name = enter(&dirs, path, base_len);
@@ -110,13 +110,13 @@ int beneath_rmdir(const char *path, int base_len)
 	return ret;
 }
 
-int beneath_unlink_or_warn(const char *path, int base_len)
+int beneath_unlink_or_warn(const char *path, size_t base_len)
 {
 	return warn_if_unremovable("unlink", path,
 				   beneath_unlink(path, base_len));
 }
 
-int beneath_rmdir_or_warn(const char *path, int base_len)
+int beneath_rmdir_or_warn(const char *path, size_t base_len)
 {
 	return warn_if_unremovable("rmdir", path,
 				   beneath_rmdir(path, base_len));

@@ -16,24 +16,24 @@
  * ENOTDIR or ELOOP a leading directory is there and is none.
  */
 
-int beneath_create(const char *path, int base_len, mode_t mode);
-int beneath_mkdir(const char *path, int base_len);
-int beneath_symlink(const char *target, const char *path, int base_len);
-int beneath_unlink(const char *path, int base_len);
-int beneath_rmdir(const char *path, int base_len);
+int beneath_create(const char *path, size_t base_len, mode_t mode);
+int beneath_mkdir(const char *path, size_t base_len);
+int beneath_symlink(const char *target, const char *path, size_t base_len);
+int beneath_unlink(const char *path, size_t base_len);
+int beneath_rmdir(const char *path, size_t base_len);
 
 /*
  * Open a file for reading. Where its directory cannot be entered, for whatever
  * reason, there is no file: that is ENOTDIR, unless the path is too long or there
  * are no descriptors left.
  */
-int beneath_open(const char *path, int base_len);
+int beneath_open(const char *path, size_t base_len);
 
 /*
  * The ones above, with a warning, of the words that the functions without "beneath"
  * have, unless what is to be removed is not there.
  */
-int beneath_unlink_or_warn(const char *path, int base_len);
-int beneath_rmdir_or_warn(const char *path, int base_len);
+int beneath_unlink_or_warn(const char *path, size_t base_len);
+int beneath_rmdir_or_warn(const char *path, size_t base_len);
 
 #endif /* BENEATH_H */

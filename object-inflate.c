@@ -2,14 +2,15 @@
 /*
  * Inflating packed and loose objects in one call; see object-inflate.h.
  */
-/* for big_file_threshold */
+/* for the_repository */
 #define USE_THE_REPOSITORY_VARIABLE
 
 #include "git-compat-util.h"
-#include "environment.h"
 #include "object-file.h"
 #include "object-inflate.h"
-#include "object-store-ll.h"
+#include "odb.h"
+#include "repo-settings.h"
+#include "repository.h"
 #include "trace.h"
 #include "whole-inflate.h"
 
@@ -77,7 +78,7 @@ int inflate_packed_whole(const void *in, size_t in_len,
 	struct tools *t;
 	int ret;
 
-	if (size > big_file_threshold)
+	if (size > repo_settings_get_big_file_threshold(the_repository))
 		return -1;
 	t = take_tools();
 	if (!t)
@@ -101,7 +102,7 @@ static size_t check_loose_header(const char *object, size_t len, size_t max)
 {
 	const char *nul = memchr(object, '\0', len < max ? len : max);
 	enum object_type type;
-	unsigned long size;
+	size_t size;
 	struct object_info oi = OBJECT_INFO_INIT;
 
 	if (!nul)
@@ -110,7 +111,7 @@ static size_t check_loose_header(const char *object, size_t len, size_t max)
 	oi.sizep = &size;
 	if (parse_loose_header(object, &oi) < 0 || type < 0)
 		return 0;
-	if (size > big_file_threshold)
+	if (size > repo_settings_get_big_file_threshold(the_repository))
 		return 0;
 	if (size != len - (nul + 1 - object))
 		return 0;
@@ -160,7 +161,7 @@ int inflate_loose_whole(const void *in, size_t in_len, size_t hdr_len,
 	size_t in_used;
 	int ret;
 
-	if (size > big_file_threshold)
+	if (size > repo_settings_get_big_file_threshold(the_repository))
 		return -1;
 	t = take_tools();
 	if (!t)

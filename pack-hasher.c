@@ -4,7 +4,7 @@
  */
 #include "git-compat-util.h"
 #include "hash.h"
-#include "object-store-ll.h"
+#include "object-file.h"
 #include "pack-hasher.h"
 #include "parse.h"
 #include "thread-utils.h"
@@ -75,7 +75,7 @@ struct pack_hasher {
 
 	/* The update, guarded by the mutex as above. */
 	enum state update_state;
-	git_hash_ctx *update_ctx;
+	struct git_hash_ctx *update_ctx;
 	const void *update_buf;
 	size_t update_len;
 
@@ -103,7 +103,7 @@ static struct batch *batch_at(struct pack_hasher *h, unsigned number)
 static int hash_job(const struct git_hash_algo *algo,
 		    const struct pack_hasher_job *job)
 {
-	git_hash_ctx ctx;
+	struct git_hash_ctx ctx;
 	char hdr[64];
 	int len = format_object_header(hdr, sizeof(hdr), job->type, job->size);
 
@@ -114,7 +114,7 @@ static int hash_job(const struct git_hash_algo *algo,
 	if (algo->format_id == GIT_SHA1_FORMAT_ID) {
 		unsigned char hash[GIT_MAX_RAWSZ];
 
-		if (SHA1DCFinal(hash, &ctx.sha1))
+		if (SHA1DCFinal(hash, &ctx.state.sha1))
 			return -1;
 		oidread(job->oid, hash, algo);
 		return 0;
@@ -138,8 +138,8 @@ static int do_something(struct pack_hasher *h)
 	if (h->update_state == READY) {
 		h->update_state = TAKEN;
 		pthread_mutex_unlock(&h->mutex);
-		h->algo->unsafe_update_fn(h->update_ctx, h->update_buf,
-					  h->update_len);
+		git_hash_update(h->update_ctx, h->update_buf,
+				h->update_len);
 		pthread_mutex_lock(&h->mutex);
 		h->update_state = DONE;
 	} else if (h->next != h->tail) {
@@ -353,12 +353,12 @@ int pack_hasher_take(struct pack_hasher *h, struct pack_hasher_job *job,
 	return 1;
 }
 
-void pack_hasher_start_update(struct pack_hasher *h, git_hash_ctx *ctx,
+void pack_hasher_start_update(struct pack_hasher *h, struct git_hash_ctx *ctx,
 			      const void *buf, size_t len)
 {
 	pack_hasher_finish_update(h);
 	if (!h->max_threads || (len < BATCH_BYTES && h->batch_jobs > 1)) {
-		h->algo->unsafe_update_fn(ctx, buf, len);
+		git_hash_update(ctx, buf, len);
 		return;
 	}
 

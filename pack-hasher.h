@@ -91,7 +91,7 @@ int pack_hasher_take(struct pack_hasher *hasher, struct pack_hasher_job *job,
  * must be touched until pack_hasher_finish_update() has been called, or this
  * function again, which waits for the update before.
  */
-void pack_hasher_start_update(struct pack_hasher *hasher, git_hash_ctx *ctx,
+void pack_hasher_start_update(struct pack_hasher *hasher, struct git_hash_ctx *ctx,
 			      const void *buf, size_t len);
 
 /* Wait for the update that is under way, if there is one. */

@@ -20,7 +20,7 @@
 #include "hashmap.h"
 #include "mem-pool.h"
 #include "object-file.h"
-#include "object-store-ll.h"
+#include "odb.h"
 #include "oid-array.h"
 #include "parallel-checkout.h"
 #include "parallel-checkout/barrier.h"
@@ -34,6 +34,7 @@
 #include "parallel-checkout/tune.h"
 #include "parallel-checkout/writer.h"
 #include "parse.h"
+#include "path.h"
 #include "progress.h"
 #include "promisor-remote.h"
 #include "read-cache-ll.h"
@@ -1324,8 +1325,9 @@ static void fetch_missing(const struct parallel_checkout *pc)
 
 		if (entry->put_off && has_eligible_type(pc, entry->ce) &&
 		    !(entry->ce->ce_flags & CE_WT_REMOVE) &&
-		    oid_object_info_extended(the_repository, &entry->ce->oid,
-					     NULL, OBJECT_INFO_FOR_PREFETCH))
+		    odb_read_object_info_extended(the_repository->objects,
+						  &entry->ce->oid, NULL,
+						  OBJECT_INFO_FOR_PREFETCH))
 			oid_array_append(&missing, &entry->ce->oid);
 	}
 	promisor_remote_get_direct(the_repository, missing.oid, missing.nr);

@@ -248,13 +248,14 @@ int cmd_checkout__worker(int argc,
 		OPT_END()
 	};
 
-	if (argc == 2 && !strcmp(argv[1], "-h"))
-		usage_with_options(checkout_worker_usage, options);
+	show_usage_with_options_if_asked(argc, argv,
+					 checkout_worker_usage, options);
 
 	check_protocol(argc, argv);
-	git_config(git_default_config, NULL);
-	if (git_config_get_value("core.deltabasecachelimit", &unused))
-		delta_base_cache_limit = DELTA_BASE_CACHE_LIMIT;
+	repo_config(repo, git_default_config, NULL);
+	prepare_repo_settings(repo);
+	if (repo_config_get_value(repo, "core.deltabasecachelimit", &unused))
+		repo->settings.delta_base_cache_limit = DELTA_BASE_CACHE_LIMIT;
 	argc = parse_options(argc, argv, prefix, options,
 			     checkout_worker_usage, 0);
 	if (argc)

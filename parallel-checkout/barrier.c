@@ -8,7 +8,7 @@
 #include "config.h"
 #include "dir.h"
 #include "environment.h"
-#include "object-store-ll.h"
+#include "odb.h"
 #include "parallel-checkout/barrier.h"
 #include "parallel-checkout/silence.h"
 #include "path.h"
@@ -195,7 +195,7 @@ static int can_be_read(struct repository *repo, const struct object_id *oid)
 {
 	struct object_info oi = OBJECT_INFO_INIT;
 	enum object_type type;
-	unsigned long size;
+	size_t size;
 	struct silence silence;
 	void *buf = NULL;
 	int ret;
@@ -204,7 +204,7 @@ static int can_be_read(struct repository *repo, const struct object_id *oid)
 	oi.typep = &type;
 	oi.sizep = &size;
 	be_silent(&silence);
-	ret = !oid_object_info_extended(repo, oid, &oi,
+	ret = !odb_read_object_info_extended(repo->objects, oid, &oi,
 					OBJECT_INFO_LOOKUP_REPLACE |
 					OBJECT_INFO_SKIP_FETCH_OBJECT) &&
 		type == OBJ_BLOB && size < ATTR_MAX_FILE_SIZE;

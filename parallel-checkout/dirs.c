@@ -186,7 +186,7 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
 		size_t parent_len = cur->len;
 		size_t name_at = parent_len ? parent_len + 1 : 0;
 		const char *slash = memchr(path + name_at, '/', len - name_at);
-		size_t end = slash ? slash - path : len;
+		size_t end = slash ? (size_t)(slash - path) : len;
 
 		if (is_bad_component(path + name_at, end - name_at)) {
 			errno = EINVAL;

@@ -3,7 +3,9 @@
  * Processes and pipes of a parallel checkout; see pool.h.
  */
 #include "git-compat-util.h"
+#include "advice.h"
 #include "compat/nonblock.h"
+#include "exec-cmd.h"
 #include "gettext.h"
 #include "parse.h"
 #include "parallel-checkout/pool.h"
@@ -254,8 +256,7 @@ static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 		end_silence(&silence);
 	pool->stats.lost += !!n;
 	if (n && (worker->answered || !pool->quiet))
-		warning(_("a checkout worker has ended early; "
-			  "its files are written again"));
+		pool->to_report++;
 
 	ALLOC_GROW(pool->lost, pool->lost_nr + n, pool->lost_alloc);
 	COPY_ARRAY(pool->lost + pool->lost_nr,
@@ -549,8 +550,25 @@ static void wait_for_end(struct worker_pool *pool, struct pool_worker *worker)
 	finish_command(&worker->cp);
 }
 
+/* Say how many workers were lost, and if none was of any use, why that may be. */
+static void report_lost(const struct worker_pool *pool)
+{
+	int n = pool->to_report;
+
+	if (!n)
+		return;
+	warning(Q_("a checkout worker has ended early; its files are written again",
+		   "%d checkout workers have ended early; their files are written again",
+		   n), n);
+	if (!pool->stats.batches)
+		advise(_("no worker has done anything; "
+			 "is 'git' in '%s' of this version?"), git_exec_path());
+}
+
 void pool_finish(struct worker_pool *pool)
 {
+	report_lost(pool);
+
 	/* Before waiting for anyone, so that they end at the same time. */
 	pool_hang_up(pool);
 

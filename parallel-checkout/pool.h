@@ -89,6 +89,9 @@ struct worker_pool {
 	/* Nobody asked for workers, so nobody is told that there are none. */
 	unsigned quiet : 1;
 
+	/* How many lost workers the user is told of by pool_finish(). */
+	int to_report;
+
 	/* How long a worker may be silent before it is reported. */
 	uint64_t patience_ns;
 

@@ -56,7 +56,7 @@ void get_checkout_workers(struct checkout_workers *config)
 		return;
 
 	if (!get_env_workers("GIT_CHECKOUT_WORKERS", &config->nr) &&
-	    !git_config_get_value(key, &value)) {
+	    !repo_config_get_value(the_repository, key, &value)) {
 		if (!value)
 			git_die_config(the_repository, key,
 				       _("missing value for '%s'"), key);
@@ -66,7 +66,7 @@ void get_checkout_workers(struct checkout_workers *config)
 				       _("bad value '%s' for '%s': %s"),
 				       value, key, reason);
 	}
-	if (git_config_get_int("checkout.thresholdForParallelism",
+	if (repo_config_get_int(the_repository, "checkout.thresholdForParallelism",
 			       &config->threshold))
 		config->threshold = config->nr ? DEFAULT_THRESHOLD : -1;
 	else if (config->threshold < 0)

@@ -3,7 +3,7 @@
  * Count complaints instead of making them; see silence.h.
  */
 #include "git-compat-util.h"
-#include "object-store-ll.h"
+#include "odb.h"
 #include "packfile.h"
 #include "parallel-checkout/silence.h"
 
@@ -32,6 +32,8 @@ unsigned long end_silence(const struct silence *saved)
 
 void forget_bad_objects(struct repository *repo)
 {
-	for (struct packed_git *p = get_all_packs(repo); p; p = p->next)
+	struct packed_git *p;
+
+	repo_for_each_pack(repo, p)
 		oidset_clear(&p->bad_objects);
 }

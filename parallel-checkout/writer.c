@@ -7,13 +7,13 @@
 #include "config.h"
 #include "convert.h"
 #include "environment.h"
-#include "object-store-ll.h"
+#include "odb.h"
 #include "packfile.h"
 #include "parallel-checkout/silence.h"
 #include "parallel-checkout/writer.h"
 #include "promisor-remote.h"
 #include "repository.h"
-#include "streaming.h"
+#include "odb/streaming.h"
 #include "trace2.h"
 
 /* What is to be written: a buffer, or a blob to be streamed. */
@@ -61,7 +61,7 @@ static void get_attrs(const struct checkout_conversion *conv,
  */
 static int is_better_streamed(const struct checkout_item *item, size_t size)
 {
-	return size > big_file_threshold || item->conv.ident ||
+	return size > repo_settings_get_big_file_threshold(the_repository) || item->conv.ident ||
 		!have_memory_for(size);
 }
 
@@ -73,8 +73,8 @@ static int is_streamed(const struct object_info *oi)
 {
 	if (oi->whence == OI_LOOSE)
 		return *oi->sizep > SMALL_BLOB;
-	return oi->whence == OI_PACKED && !oi->u.packed.is_delta &&
-		*oi->sizep > big_file_threshold;
+	return oi->whence == OI_PACKED && oi->u.packed.type == PACKED_OBJECT_TYPE_FULL &&
+		*oi->sizep > repo_settings_get_big_file_threshold(the_repository);
 }
 
 /*
@@ -89,7 +89,7 @@ static int load_content(struct checkout_writer *writer,
 	unsigned int flags = OBJECT_INFO_LOOKUP_REPLACE |
 		OBJECT_INFO_SKIP_FETCH_OBJECT;
 	enum object_type type;
-	unsigned long size;
+	size_t size;
 	struct strbuf converted = STRBUF_INIT;
 	struct conv_attrs ca;
 
@@ -100,7 +100,7 @@ static int load_content(struct checkout_writer *writer,
 	if (repo_has_promisor_remote(writer->repo))
 		flags |= OBJECT_INFO_QUICK;
 	oi.sizep = &size;
-	if (oid_object_info_extended(writer->repo, &item->oid, &oi, flags) < 0)
+	if (odb_read_object_info_extended(writer->repo->objects, &item->oid, &oi, flags) < 0)
 		return -1;
 
 	get_attrs(&item->conv, &ca);
@@ -110,7 +110,7 @@ static int load_content(struct checkout_writer *writer,
 		if (content->filter && is_streamed(&oi))
 			return 0;
 		/* One at a time is enough of these. */
-		if (size > big_file_threshold &&
+		if (size > repo_settings_get_big_file_threshold(the_repository) &&
 		    (size > SMALL_BLOB || !content->filter))
 			return -1;
 	}
@@ -128,7 +128,7 @@ static int load_content(struct checkout_writer *writer,
 
 		oi.typep = &type;
 		oi.contentp = &buf;
-		if (oid_object_info_extended(writer->repo, &item->oid, &oi,
+		if (odb_read_object_info_extended(writer->repo->objects, &item->oid, &oi,
 					     flags) < 0)
 			return -1;
 		content->buf = buf;
@@ -234,7 +234,7 @@ static int fill_file(const struct checkout_item *item,
 
 	/* stream_blob_to_fd() frees the filter */
 	content->filter = NULL;
-	return stream_blob_to_fd(fd, &item->oid, filter, 1) ? -1 : 0;
+	return odb_stream_blob_to_fd(the_repository->objects, fd, &item->oid, filter, 1) ? -1 : 0;
 }
 
 /* Create the symbolic link; its directory is the current one. */

@@ -58,7 +58,10 @@ struct reftable_sweep *reftable_sweep_begin(struct reftable_stack *stack,
 	strbuf_init(&sweep->from, 0);
 	strbuf_init(&sweep->clear, 0);
 	strbuf_init(&sweep->scratch, 0);
-	reftable_stack_init_raw_ref_iterator(stack, &sweep->it);
+	if (reftable_stack_init_raw_ref_iterator(stack, &sweep->it) < 0) {
+		reftable_sweep_end(sweep);
+		return NULL;
+	}
 	return sweep;
 }
 

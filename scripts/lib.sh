@@ -31,7 +31,22 @@ case ${JOBS:-1} in
 esac
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-build=${BUILD:-$top/build}
+
+# Which base. make asks scripts/base if it was told none; else it is the main one.
+bases=$(sed -e '/^#/d' -e '/^$/d' "$top/base/list" | tr '\n' ' ')
+bases=${bases% }
+main_base=${bases%% *}
+BASE=${BASE:-$main_base}
+case " $bases " in
+*" $BASE "*) ;;
+*) die "BASE='$BASE': there is no such base here (there are: $bases)" ;;
+esac
+base=$top/base/$BASE
+
+# Each base has a build folder of its own.
+default_build=$top/build
+test "$BASE" = "$main_base" || default_build=$top/build-$BASE
+build=${BUILD:-$default_build}
 case $build in
 /*) ;;
 *) build=$(pwd)/$build ;;
@@ -48,8 +63,7 @@ case $cache in
 *) cache=$(pwd)/$cache ;;
 esac
 # for the scripts that a script starts, from wherever it is then
-export BUILD="$build" CACHE="$cache"
-base=$top/base/2.47.3
+export BASE BUILD="$build" CACHE="$cache"
 tree=$build/git
 
 # The system's git is used for the work on build/git: it must see neither the
@@ -64,11 +78,14 @@ export LC_ALL=C TZ=UTC
 test -z "$TMPDIR" || { test -d "$TMPDIR" && test -w "$TMPDIR"; } ||
 die "TMPDIR='$TMPDIR': no folder to write to"
 
-# pin_get <name>: the value that base/*/pin gives to <name>.
+# pin_get <name>: the value that base/$BASE/pin gives to <name>.
 pin_get () {
-	sed -n "s/^$1 //p" "$base/pin" | grep . ||
-	die "base/$(basename "$base")/pin has no line '$1'"
+	sed -n "s/^$1 //p" "$top/base/$BASE/pin" | grep . ||
+	die "base/$BASE/pin has no line '$1'"
 }
+
+# fetch's exit code if no source has the base
+no_source=3
 
 sha256_of () {
 	sha256sum <"$1" | cut -d' ' -f1
@@ -111,10 +128,10 @@ own_places () {
 	} | sort -u | awk 'BEGIN { ORS = "|"; print "" } { print }'
 }
 
-# The files of ours, one path a line, sorted. What .gitignore names is left out:
-# leavings of editors and of patch, and what is compiled here. An empty
-# repository on the side tells, since there may be none here (a tarball).
-our_files () (
+# The files of ours at their places here, one path a line, sorted. What .gitignore
+# names is left out: leavings of editors and of patch, and what is compiled here.
+# An empty repository on the side tells, since there may be none here (a tarball).
+files_here () (
 	places=$(own_places)
 	empty=$(mktemp -d)
 	trap 'rm -rf "$empty"' EXIT
@@ -138,6 +155,74 @@ our_files () (
 	done
 )
 
+# Those of them that this base has: not those of base/*/without.
+files_shared () {
+	files_here |
+	if test -f "$base/without"
+	then
+		grep -vFx -f "$base/without" || :
+	else
+		cat
+	fi
+}
+
+# What this base needs changed in them, if anything: it is made for the main one.
+ours_patch=$base/ours.patch
+
+# The files of ours as they lie over this base, one path a line, sorted: those
+# here, by the names that ours.patch gives them, and those of base/*/files, which
+# no other base has.
+our_files () {
+	{
+		files_shared | awk -v patch="$ours_patch" '
+			BEGIN {
+				while ((getline line <patch) > 0)
+					if (sub(/^rename from /, "", line))
+						from = line
+					else if (sub(/^rename to /, "", line))
+						to[from] = line
+			}
+			{ print ($0 in to) ? to[$0] : $0 }'
+		test ! -d "$base/files" ||
+		(cd "$base/files" && find . -type f | sed 's,^\./,,')
+	} | sort
+}
+
+# add_files INDEX FOLDER: the files there that are named on stdin, into that index
+# of build/git.
+add_files () {
+	(
+		cd "$2" || exit
+		cat >"$1.paths"
+		while IFS= read -r f
+		do
+			if test -x "$f"
+			then
+				echo 100755
+			else
+				echo 100644
+			fi
+		done <"$1.paths" >"$1.modes"
+		# shellcheck disable=SC2094 # two readers
+		GIT_DIR=$tree/.git git hash-object -w --no-filters --stdin-paths \
+			<"$1.paths" | paste -d' ' "$1.modes" - | paste - "$1.paths" |
+		GIT_INDEX_FILE=$1 tgit update-index --add --index-info
+		rm -f "$1.paths" "$1.modes"
+	)
+}
+
+# lay_out INDEX: that index gets the files of ours as they lie over this base.
+lay_out () {
+	rm -f "$1"
+	files_shared | add_files "$1" "$top" || return
+	test ! -f "$ours_patch" ||
+	GIT_INDEX_FILE=$1 tgit apply --cached --whitespace=nowarn "$ours_patch" ||
+	return
+	test ! -d "$base/files" ||
+	(cd "$base/files" && find . -type f | sed 's,^\./,,') |
+	add_files "$1" "$base/files"
+}
+
 # Our test scripts and unit tests, one a line, as scripts/run-tests takes them.
 our_tests () {
 	our_files |
@@ -156,8 +241,8 @@ input_manifest () {
 	(
 		cd "$top" || exit 1
 		{
-			our_files
-			find "${base#"$top"/}" -name '*.patch' -o -name series
+			files_here
+			find "${base#"$top"/}" -type f
 		} | sort | while IFS= read -r f
 		do
 			printf '%s %s %s\n' "$(sha256_of "$f")" "$(stat -c %A "$f")" "$f"

@@ -69,7 +69,7 @@ test_expect_success 'what a lost worker has written is no collision' '
 	# it writes its files, but cannot write its answer
 	break_worker "\"$GIT_BUILD_DIR/git\" \"\$@\" 1</dev/null; exit 1" &&
 	faulty_git -c checkout.workers=2 clone -q files clone 2>err &&
-	test_grep "worker has ended early" err &&
+	test_grep "ended early" err &&
 	test_grep ! "have collided" err &&
 	git -C clone status --porcelain >status &&
 	test_must_be_empty status
@@ -90,7 +90,7 @@ test_expect_success SYMLINKS,!MINGW,!CYGWIN 'what a lost worker has left is repl
 	) &&
 	break_worker "\"$GIT_BUILD_DIR/git\" \"\$@\" 1</dev/null; exit 1" &&
 	faulty_git -C left -c checkout.workers=2 checkout-index -u -a 2>err &&
-	test_grep "worker has ended early" err &&
+	test_grep "ended early" err &&
 	test_grep ! "already exists" err &&
 	git -C left diff-files --exit-code
 '

@@ -226,7 +226,7 @@ int cmd__checkout_wire(int argc, const char **argv)
 		return 0;
 #endif
 	}
-	setup_git_directory();
+	setup_git_directory(the_repository);
 	if (!strcmp(argv[0], "encode"))
 		encode(split);
 	else if (!strcmp(argv[0], "decode"))

@@ -11,7 +11,7 @@
 #include "pack-hasher.h"
 #include "strbuf.h"
 
-static void update_without_header(git_hash_ctx *ctx, const void *in, size_t len)
+static void update_without_header(struct git_hash_ctx *ctx, const void *in, size_t len)
 {
 	if (len < 5 || memcmp(in, "blob ", 5))
 		hash_algos[GIT_HASH_SHA1].update_fn(ctx, in, len);

@@ -297,7 +297,7 @@ static void show_lines(const char *name, struct strbuf *sb)
 	hide_random_names(sb);
 	hide_program(sb, "GIT_EXEC_PATH");
 	hide_program(sb, "GIT_BUILD_DIR");
-	string_list_split(&lines, sb->buf, '\n', -1);
+	string_list_split(&lines, sb->buf, "\n", -1);
 	string_list_sort(&lines);
 	string_list_remove_duplicates(&lines, 0);
 	for_each_string_list_item(item, &lines)
@@ -373,7 +373,7 @@ int cmd__worktree_state(int argc, const char **argv)
 	if (argc < 3)
 		usage(usage_string);
 	setvbuf(stdout, NULL, _IOFBF, 1 << 16);
-	setup_git_directory();
+	setup_git_directory(the_repository);
 	if (!strcmp(argv[1], "change")) {
 		for (int i = 2; i < argc; i++)
 			change_worktree(argv[i]);

@@ -7,6 +7,7 @@
 #include "hex.h"
 #include "object-file.h"
 #include "object-name.h"
+#include "path.h"
 #include "repository.h"
 #include "string-list.h"
 #include "worktree-state.h"
@@ -84,7 +85,7 @@ static void put_link(const char *path, const char *target)
 		strbuf_addstr(&sb, "../");
 	strbuf_addstr(&sb, target);
 	remove_all(path);
-	safe_create_leading_directories_const(path);
+	safe_create_leading_directories_const(the_repository, path);
 	if (symlink(sb.buf, path))
 		; /* too bad */
 	strbuf_release(&sb);
@@ -130,7 +131,7 @@ static void put_under(const char *path, const char *name)
 	char *file = xstrfmt("%s/%s", path, name);
 
 	remove_all(path);
-	safe_create_leading_directories_const(file);
+	safe_create_leading_directories_const(the_repository, file);
 	write_text(file, "untracked\n");
 	free(file);
 }
@@ -151,7 +152,7 @@ static int replace_path(const char *what)
 
 	if (skip_prefix(what, "file:", &path)) {
 		remove_all(path);
-		safe_create_leading_directories_const(path);
+		safe_create_leading_directories_const(the_repository, path);
 		write_text(path, "untracked\n");
 	} else if (skip_prefix(what, "remove:", &path)) {
 		remove_all(path);
@@ -159,7 +160,7 @@ static int replace_path(const char *what)
 		put_under(path, "untracked");
 	} else if (skip_prefix(what, "emptydir:", &path)) {
 		remove_all(path);
-		safe_create_leading_directories_const(path);
+		safe_create_leading_directories_const(the_repository, path);
 		mkdir(path, 0777);
 	} else if (skip_prefix(what, "link:", &path)) {
 		put_link(path, "../outside");

@@ -5,7 +5,7 @@
  */
 #include "test-lib.h"
 #include "dir.h"
-#include "object-file.h"
+#include "path.h"
 #include "parallel-checkout/limits.h"
 #include "strbuf.h"
 #include "thread-utils.h"
@@ -20,7 +20,7 @@ static void put(const char *path, const char *text)
 {
 	char *full = xstrfmt("%s/%s", root, path);
 
-	if (safe_create_leading_directories(full))
+	if (safe_create_leading_directories(NULL, full))
 		die("cannot make the folder of '%s'", full);
 	write_file_buf(full, text, strlen(text));
 	free(full);

@@ -3,23 +3,23 @@
  * Iterators over a merged table that are bounded, that show deletions, or that
  * are sought several times.
  */
-#include "test-lib.h"
+#include "unit-test.h"
 #include "lib-reftable.h"
 #include "reftable/blocksource.h"
 #include "reftable/constants.h"
 #include "reftable/merged.h"
-#include "reftable/reader.h"
 #include "reftable/reftable-iterator.h"
 #include "reftable/reftable-merged.h"
 #include "reftable/reftable-writer.h"
+#include "reftable/table.h"
 
 #define NR_TABLES 3
 
 /* A merged table, and what it is made of. */
 struct fixture {
-	struct strbuf buf[NR_TABLES];
+	struct reftable_buf buf[NR_TABLES];
 	struct reftable_block_source source[NR_TABLES];
-	struct reftable_reader *reader[NR_TABLES];
+	struct reftable_table *table[NR_TABLES];
 	struct reftable_merged_table *merged;
 };
 
@@ -90,21 +90,21 @@ static void setup(struct fixture *f)
 
 	memset(f, 0, sizeof(*f));
 	for (size_t i = 0; i < NR_TABLES; i++)
-		strbuf_init(&f->buf[i], 0);
+		reftable_buf_init(&f->buf[i]);
 
-	t_reftable_write_to_buf(&f->buf[0], refs1, ARRAY_SIZE(refs1),
+	cl_reftable_write_to_buf(&f->buf[0], refs1, ARRAY_SIZE(refs1),
 				logs1, ARRAY_SIZE(logs1), &opts);
-	t_reftable_write_to_buf(&f->buf[1], refs2, ARRAY_SIZE(refs2),
+	cl_reftable_write_to_buf(&f->buf[1], refs2, ARRAY_SIZE(refs2),
 				logs2, ARRAY_SIZE(logs2), &opts);
-	t_reftable_write_to_buf(&f->buf[2], refs3, ARRAY_SIZE(refs3),
+	cl_reftable_write_to_buf(&f->buf[2], refs3, ARRAY_SIZE(refs3),
 				logs3, ARRAY_SIZE(logs3), &opts);
 
 	for (size_t i = 0; i < NR_TABLES; i++) {
-		block_source_from_strbuf(&f->source[i], &f->buf[i]);
-		check(!reftable_reader_new(&f->reader[i], &f->source[i], "name"));
+		block_source_from_buf(&f->source[i], &f->buf[i]);
+		cl_assert(!reftable_table_new(&f->table[i], &f->source[i], "name"));
 	}
-	check(!reftable_merged_table_new(&f->merged, f->reader, NR_TABLES,
-					 GIT_SHA1_FORMAT_ID));
+	cl_assert(!reftable_merged_table_new(&f->merged, f->table, NR_TABLES,
+					 REFTABLE_HASH_SHA1));
 	f->merged->suppress_deletions = 1;
 }
 
@@ -112,8 +112,8 @@ static void teardown(struct fixture *f)
 {
 	reftable_merged_table_free(f->merged);
 	for (size_t i = 0; i < NR_TABLES; i++) {
-		reftable_reader_decref(f->reader[i]);
-		strbuf_release(&f->buf[i]);
+		reftable_table_decref(f->table[i]);
+		reftable_buf_release(&f->buf[i]);
 	}
 }
 
@@ -131,11 +131,11 @@ static void check_refs(struct reftable_iterator *it, const char *want)
 		strbuf_addf(&got, "%s%s ",
 			    reftable_ref_record_is_deletion(&ref) ? "!" : "",
 			    ref.refname);
-	check_int(err, ==, 1);
-	check_str(got.buf, want);
+	cl_assert_equal_i(err, 1);
+	cl_assert_equal_s(got.buf, want);
 
 	/* The end is the end, however often one asks. */
-	check_int(reftable_iterator_next_ref(it, &ref), ==, 1);
+	cl_assert_equal_i(reftable_iterator_next_ref(it, &ref), 1);
 
 	strbuf_release(&got);
 	reftable_ref_record_release(&ref);
@@ -150,15 +150,15 @@ static void check_logs(struct reftable_iterator *it, const char *want)
 	while (!(err = reftable_iterator_next_log(it, &log)))
 		strbuf_addf(&got, "%s@%"PRIuMAX" ", log.refname,
 			    (uintmax_t)log.update_index);
-	check_int(err, ==, 1);
-	check_str(got.buf, want);
-	check_int(reftable_iterator_next_log(it, &log), ==, 1);
+	cl_assert_equal_i(err, 1);
+	cl_assert_equal_s(got.buf, want);
+	cl_assert_equal_i(reftable_iterator_next_log(it, &log), 1);
 
 	strbuf_release(&got);
 	reftable_log_record_release(&log);
 }
 
-static void t_bounded_refs(void)
+void test_reftable_bounded__bounded_refs(void)
 {
 	static const struct {
 		const char *bound, *want;
@@ -180,16 +180,16 @@ static void t_bounded_refs(void)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct reftable_iterator it = { 0 };
 
-		merged_table_init_bounded_iter(f.merged, &it, BLOCK_TYPE_REF,
-					       cases[i].bound);
-		check(!reftable_iterator_seek_ref(&it, cases[i].bound));
+		cl_assert(!merged_table_init_bounded_iter(f.merged, &it, REFTABLE_BLOCK_TYPE_REF,
+					       cases[i].bound));
+		cl_assert(!reftable_iterator_seek_ref(&it, cases[i].bound));
 		check_refs(&it, cases[i].want);
 		reftable_iterator_destroy(&it);
 	}
 	teardown(&f);
 }
 
-static void t_bounded_logs(void)
+void test_reftable_bounded__bounded_logs(void)
 {
 	static const struct {
 		const char *bound, *want;
@@ -206,49 +206,49 @@ static void t_bounded_logs(void)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct reftable_iterator it = { 0 };
 
-		merged_table_init_bounded_iter(f.merged, &it, BLOCK_TYPE_LOG,
-					       cases[i].bound);
-		check(!reftable_iterator_seek_log(&it, cases[i].bound));
+		cl_assert(!merged_table_init_bounded_iter(f.merged, &it, REFTABLE_BLOCK_TYPE_LOG,
+					       cases[i].bound));
+		cl_assert(!reftable_iterator_seek_log(&it, cases[i].bound));
 		check_logs(&it, cases[i].want);
 		reftable_iterator_destroy(&it);
 	}
 	teardown(&f);
 }
 
-static void t_bound_survives_seeking(void)
+void test_reftable_bounded__bound_survives_seeking(void)
 {
 	struct reftable_iterator it = { 0 };
 	struct fixture f;
 
 	setup(&f);
-	merged_table_init_bounded_iter(f.merged, &it, BLOCK_TYPE_REF, "b/");
-	check(!reftable_iterator_seek_ref(&it, "b/"));
+	cl_assert(!merged_table_init_bounded_iter(f.merged, &it, REFTABLE_BLOCK_TYPE_REF, "b/"));
+	cl_assert(!reftable_iterator_seek_ref(&it, "b/"));
 	check_refs(&it, "b/2 b/3 ");
-	check(!reftable_iterator_seek_ref(&it, "b/3"));
+	cl_assert(!reftable_iterator_seek_ref(&it, "b/3"));
 	check_refs(&it, "b/3 ");
-	check(!reftable_iterator_seek_ref(&it, "c"));
+	cl_assert(!reftable_iterator_seek_ref(&it, "c"));
 	check_refs(&it, "");
-	check(!reftable_iterator_seek_ref(&it, "b/"));
+	cl_assert(!reftable_iterator_seek_ref(&it, "b/"));
 	check_refs(&it, "b/2 b/3 ");
 	reftable_iterator_destroy(&it);
 	teardown(&f);
 }
 
-static void t_raw_refs(void)
+void test_reftable_bounded__raw_refs(void)
 {
 	struct reftable_iterator it = { 0 };
 	struct fixture f;
 
 	setup(&f);
-	merged_table_init_raw_iter(f.merged, &it, BLOCK_TYPE_REF);
-	check(!reftable_iterator_seek_ref(&it, ""));
+	cl_assert(!merged_table_init_raw_iter(f.merged, &it, REFTABLE_BLOCK_TYPE_REF));
+	cl_assert(!reftable_iterator_seek_ref(&it, ""));
 	check_refs(&it, "a !b !b/1 b/2 b/3 !c !c/1 d ");
 	reftable_iterator_destroy(&it);
 	teardown(&f);
 }
 
 /* Whatever has been read before, seeking starts afresh. */
-static void t_seek_again(void)
+void test_reftable_bounded__seek_again(void)
 {
 	struct fixture f;
 
@@ -257,27 +257,16 @@ static void t_seek_again(void)
 		struct reftable_iterator it = { 0 };
 		struct reftable_ref_record ref = { 0 };
 
-		merged_table_init_raw_iter(f.merged, &it, BLOCK_TYPE_REF);
-		check(!reftable_iterator_seek_ref(&it, ""));
+		cl_assert(!merged_table_init_raw_iter(f.merged, &it, REFTABLE_BLOCK_TYPE_REF));
+		cl_assert(!reftable_iterator_seek_ref(&it, ""));
 		for (int i = 0; i < nr; i++)
-			check(!reftable_iterator_next_ref(&it, &ref));
-		check(!reftable_iterator_seek_ref(&it, "b/1"));
+			cl_assert(!reftable_iterator_next_ref(&it, &ref));
+		cl_assert(!reftable_iterator_seek_ref(&it, "b/1"));
 		check_refs(&it, "!b/1 b/2 b/3 !c !c/1 d ");
-		check(!reftable_iterator_seek_ref(&it, ""));
+		cl_assert(!reftable_iterator_seek_ref(&it, ""));
 		check_refs(&it, "a !b !b/1 b/2 b/3 !c !c/1 d ");
 		reftable_ref_record_release(&ref);
 		reftable_iterator_destroy(&it);
 	}
 	teardown(&f);
-}
-
-int cmd_main(int argc UNUSED, const char *argv[] UNUSED)
-{
-	TEST(t_bounded_refs(), "bounded iterator ends behind the refs with its prefix");
-	TEST(t_bounded_logs(), "bounded iterator ends behind the log of its reference");
-	TEST(t_bound_survives_seeking(), "bound stays in force when sought again");
-	TEST(t_raw_refs(), "raw iterator shows deletions");
-	TEST(t_seek_again(), "iterator can be sought again at any point");
-
-	return test_done();
 }
