@@ -97,11 +97,11 @@ static struct batch *batch_at(struct pack_hasher *h, unsigned number)
 }
 
 /*
- * Hash an object. Return -1 if the hash algorithm would have died instead of
- * giving a name; the name is then undefined.
+ * Hash an object. If the hash algorithm dies of what it has seen, and not
+ * "may_die", return -1 instead; the name is then undefined.
  */
 static int hash_job(const struct git_hash_algo *algo,
-		    const struct pack_hasher_job *job)
+		    const struct pack_hasher_job *job, int may_die)
 {
 	struct git_hash_ctx ctx;
 	char hdr[64];
@@ -111,7 +111,7 @@ static int hash_job(const struct git_hash_algo *algo,
 	algo->update_fn(&ctx, hdr, len);
 	algo->update_fn(&ctx, job->data, job->size);
 #ifdef platform_SHA_IS_SHA1DC
-	if (algo->format_id == GIT_SHA1_FORMAT_ID) {
+	if (!may_die && algo->format_id == GIT_SHA1_FORMAT_ID) {
 		unsigned char hash[GIT_MAX_RAWSZ];
 
 		if (SHA1DCFinal(hash, &ctx.state.sha1))
@@ -127,7 +127,7 @@ static int hash_job(const struct git_hash_algo *algo,
 static void hash_batch(struct pack_hasher *h, struct batch *b)
 {
 	for (unsigned i = 0; i < b->nr; i++)
-		b->again[i] = hash_job(h->algo, &b->jobs[i]) < 0;
+		b->again[i] = hash_job(h->algo, &b->jobs[i], 0) < 0;
 }
 
 /* Do the update, or else the oldest batch. Called with the mutex held. */
@@ -347,9 +347,14 @@ int pack_hasher_take(struct pack_hasher *h, struct pack_hasher_job *job,
 		h->head_done = 0;
 	}
 
-	if (again)
-		hash_object_file(h->algo, job->data, job->size, job->type,
-				 job->oid);
+	/*
+	 * Hash it in the very same way, and never let it pass: there is no name
+	 * that could be given to it.
+	 */
+	if (again) {
+		hash_job(h->algo, job, 1);
+		BUG("a collision attack was seen in an object only once");
+	}
 	return 1;
 }
 

@@ -223,11 +223,17 @@ lay_out () {
 	add_files "$1" "$base/files"
 }
 
-# Our test scripts and unit tests, one a line, as scripts/run-tests takes them.
+# Our test scripts and suites of unit tests, one a line, as scripts/run-tests takes
+# them.
 our_tests () {
 	our_files |
 	sed -n -e 's,^t/\(t[0-9][^/]*\.sh\)$,\1,p' \
-		-e 's,^t/\(unit-tests\)/\(t-[^/]*\)\.c$,\1/bin/\2,p'
+		-e '/^t\/unit-tests\/u-[^/]*\.c$/ {
+			s,^.*/u-,,
+			s,\.c$,,
+			y,-,_,
+			s,^,unit-tests:,p
+		}'
 }
 
 # The lines of the series file that are steps.

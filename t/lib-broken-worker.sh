@@ -24,9 +24,11 @@ setup_broken_worker () {
 
 # usage: setup_files
 #
-# Makes a repository "files" with one commit of 300 files.
+# Makes a repository "files" with one commit of 300 files. Its objects stay loose:
+# no maintenance packs them, which may begin at 100.
 setup_files () {
 	git init files &&
+	git -C files config maintenance.auto false &&
 	(
 		cd files &&
 		for i in $(test_seq 1 300)

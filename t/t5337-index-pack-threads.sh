@@ -267,6 +267,46 @@ test_expect_success 'objects that are there already' '
 '
 config=
 
+# An object that is there has the name of one in the pack, and other content of
+# the same type and size: what a collision of the hash looks like.
+test_expect_success 'collisions with objects that are there already' '
+	test_when_finished "from=" &&
+	git init collide &&
+	(
+		cd collide &&
+		test_seq 1001 3000 >one &&
+		test_seq 2001 4000 >two &&
+		sed "s/2999/3333/" one >similar &&
+		echo small >small &&
+		git hash-object -w one two similar small
+	) >names &&
+	{ read one && read two && read similar && read small; } <names &&
+	git -C collide pack-objects --stdout --depth=5 <names >x.pack &&
+	git index-pack -o x.idx x.pack &&
+	git verify-pack -v x.idx >verbose &&
+	test_grep "chain length = 1" verbose &&
+	loose=$(test_oid_to_path $two) &&
+	for oid in $one $similar
+	do
+		rm -rf old &&
+		git init --bare old &&
+		mkdir -p old/objects/$(dirname $(test_oid_to_path $oid)) &&
+		cp collide/.git/objects/$loose \
+			old/objects/$(test_oid_to_path $oid) &&
+		from=old &&
+		for threshold in 1k 1m
+		do
+			config="-c core.bigFileThreshold=$threshold" &&
+			same_index --stdin <x.pack &&
+			echo 128 >expect &&
+			test_cmp expect got.plain/exit &&
+			test_grep "COLLISION FOUND WITH $oid" got.plain/err &&
+			test_must_fail git -C old cat-file -e $small || return 1
+		done || return 1
+	done
+'
+config=
+
 test_expect_success 'promisor packs of a partial clone' '
 	git -C repo config uploadpack.allowFilter true &&
 	# the same pack each time

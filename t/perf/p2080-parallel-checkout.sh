@@ -45,7 +45,7 @@ no_clone () {
 }
 
 test_expect_success 'set up a second revision' '
-	git config gc.auto 0 &&
+	git config maintenance.auto false &&
 	git tag -f p2080-one HEAD &&
 	git ls-tree -r p2080-one >one &&
 

@@ -4,23 +4,29 @@
  * are sought several times.
  */
 #include "unit-test.h"
-#include "lib-reftable.h"
-#include "reftable/blocksource.h"
-#include "reftable/constants.h"
+#include "dir.h"
 #include "reftable/merged.h"
 #include "reftable/reftable-iterator.h"
 #include "reftable/reftable-merged.h"
+#include "reftable/reftable-record.h"
+#include "reftable/reftable-stack.h"
 #include "reftable/reftable-writer.h"
-#include "reftable/table.h"
 
-#define NR_TABLES 3
+/* types of blocks, as they are in the files */
+#define REFS 'r'
+#define LOGS 'g'
 
-/* A merged table, and what it is made of. */
-struct fixture {
-	struct reftable_buf buf[NR_TABLES];
-	struct reftable_block_source source[NR_TABLES];
-	struct reftable_table *table[NR_TABLES];
-	struct reftable_merged_table *merged;
+static const char dir[] = "stack";
+static struct reftable_stack *stack;
+static struct reftable_merged_table *merged;
+
+/* What is written to a table. */
+struct records {
+	uint64_t idx;
+	struct reftable_ref_record *refs;
+	size_t nr_refs;
+	struct reftable_log_record *logs;
+	size_t nr_logs;
 };
 
 #define LIVE(name, idx) { \
@@ -51,7 +57,32 @@ struct fixture {
 	.value_type = REFTABLE_LOG_DELETION, \
 }
 
-static void setup(struct fixture *f)
+static int write_records(struct reftable_writer *writer, void *data)
+{
+	struct records *r = data;
+	int err;
+
+	reftable_writer_set_limits(writer, r->idx, r->idx);
+	err = reftable_writer_add_refs(writer, r->refs, r->nr_refs);
+	return err ? err :
+		reftable_writer_add_logs(writer, r->logs, r->nr_logs);
+}
+
+static void add_table(uint64_t idx,
+		      struct reftable_ref_record *refs, size_t nr_refs,
+		      struct reftable_log_record *logs, size_t nr_logs)
+{
+	struct records records = { idx, refs, nr_refs, logs, nr_logs };
+	struct reftable_addition *add;
+
+	cl_assert_equal_i(reftable_stack_new_addition(&add, stack, 0), 0);
+	cl_assert_equal_i(reftable_addition_add(add, write_records, &records),
+			  0);
+	cl_assert_equal_i(reftable_addition_commit(add), 0);
+	reftable_addition_destroy(add);
+}
+
+void test_reftable_bounded__initialize(void)
 {
 	struct reftable_ref_record refs1[] = {
 		LIVE("a", 1),
@@ -86,35 +117,28 @@ static void setup(struct fixture *f)
 	};
 	struct reftable_write_options opts = {
 		.block_size = 256,
+		.disable_auto_compact = 1,
 	};
 
-	memset(f, 0, sizeof(*f));
-	for (size_t i = 0; i < NR_TABLES; i++)
-		reftable_buf_init(&f->buf[i]);
-
-	cl_reftable_write_to_buf(&f->buf[0], refs1, ARRAY_SIZE(refs1),
-				logs1, ARRAY_SIZE(logs1), &opts);
-	cl_reftable_write_to_buf(&f->buf[1], refs2, ARRAY_SIZE(refs2),
-				logs2, ARRAY_SIZE(logs2), &opts);
-	cl_reftable_write_to_buf(&f->buf[2], refs3, ARRAY_SIZE(refs3),
-				logs3, ARRAY_SIZE(logs3), &opts);
-
-	for (size_t i = 0; i < NR_TABLES; i++) {
-		block_source_from_buf(&f->source[i], &f->buf[i]);
-		cl_assert(!reftable_table_new(&f->table[i], &f->source[i], "name"));
-	}
-	cl_assert(!reftable_merged_table_new(&f->merged, f->table, NR_TABLES,
-					 REFTABLE_HASH_SHA1));
-	f->merged->suppress_deletions = 1;
+	cl_must_pass(mkdir(dir, 0777));
+	cl_assert_equal_i(reftable_new_stack(&stack, dir, &opts), 0);
+	add_table(1, refs1, ARRAY_SIZE(refs1), logs1, ARRAY_SIZE(logs1));
+	add_table(2, refs2, ARRAY_SIZE(refs2), logs2, ARRAY_SIZE(logs2));
+	add_table(3, refs3, ARRAY_SIZE(refs3), logs3, ARRAY_SIZE(logs3));
+	merged = reftable_stack_merged_table(stack);
+	cl_assert(merged->suppress_deletions);
 }
 
-static void teardown(struct fixture *f)
+void test_reftable_bounded__cleanup(void)
 {
-	reftable_merged_table_free(f->merged);
-	for (size_t i = 0; i < NR_TABLES; i++) {
-		reftable_table_decref(f->table[i]);
-		reftable_buf_release(&f->buf[i]);
-	}
+	struct strbuf path = STRBUF_INIT;
+
+	reftable_stack_destroy(stack);
+	stack = NULL;
+	merged = NULL;
+	strbuf_addstr(&path, dir);
+	remove_dir_recursively(&path, 0);
+	strbuf_release(&path);
 }
 
 /*
@@ -174,19 +198,16 @@ void test_reftable_bounded__bounded_refs(void)
 		{ "d", "d " },
 		{ "e", "" },
 	};
-	struct fixture f;
 
-	setup(&f);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct reftable_iterator it = { 0 };
 
-		cl_assert(!merged_table_init_bounded_iter(f.merged, &it, REFTABLE_BLOCK_TYPE_REF,
-					       cases[i].bound));
+		cl_assert(!merged_table_init_bounded_iter(merged, &it, REFS,
+							  cases[i].bound));
 		cl_assert(!reftable_iterator_seek_ref(&it, cases[i].bound));
 		check_refs(&it, cases[i].want);
 		reftable_iterator_destroy(&it);
 	}
-	teardown(&f);
 }
 
 void test_reftable_bounded__bounded_logs(void)
@@ -200,28 +221,23 @@ void test_reftable_bounded__bounded_logs(void)
 		{ "c", "c@3 " },
 		{ "d", "" },
 	};
-	struct fixture f;
 
-	setup(&f);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct reftable_iterator it = { 0 };
 
-		cl_assert(!merged_table_init_bounded_iter(f.merged, &it, REFTABLE_BLOCK_TYPE_LOG,
-					       cases[i].bound));
+		cl_assert(!merged_table_init_bounded_iter(merged, &it, LOGS,
+							  cases[i].bound));
 		cl_assert(!reftable_iterator_seek_log(&it, cases[i].bound));
 		check_logs(&it, cases[i].want);
 		reftable_iterator_destroy(&it);
 	}
-	teardown(&f);
 }
 
 void test_reftable_bounded__bound_survives_seeking(void)
 {
 	struct reftable_iterator it = { 0 };
-	struct fixture f;
 
-	setup(&f);
-	cl_assert(!merged_table_init_bounded_iter(f.merged, &it, REFTABLE_BLOCK_TYPE_REF, "b/"));
+	cl_assert(!merged_table_init_bounded_iter(merged, &it, REFS, "b/"));
 	cl_assert(!reftable_iterator_seek_ref(&it, "b/"));
 	check_refs(&it, "b/2 b/3 ");
 	cl_assert(!reftable_iterator_seek_ref(&it, "b/3"));
@@ -231,33 +247,26 @@ void test_reftable_bounded__bound_survives_seeking(void)
 	cl_assert(!reftable_iterator_seek_ref(&it, "b/"));
 	check_refs(&it, "b/2 b/3 ");
 	reftable_iterator_destroy(&it);
-	teardown(&f);
 }
 
 void test_reftable_bounded__raw_refs(void)
 {
 	struct reftable_iterator it = { 0 };
-	struct fixture f;
 
-	setup(&f);
-	cl_assert(!merged_table_init_raw_iter(f.merged, &it, REFTABLE_BLOCK_TYPE_REF));
+	cl_assert(!merged_table_init_raw_iter(merged, &it, REFS));
 	cl_assert(!reftable_iterator_seek_ref(&it, ""));
 	check_refs(&it, "a !b !b/1 b/2 b/3 !c !c/1 d ");
 	reftable_iterator_destroy(&it);
-	teardown(&f);
 }
 
 /* Whatever has been read before, seeking starts afresh. */
 void test_reftable_bounded__seek_again(void)
 {
-	struct fixture f;
-
-	setup(&f);
 	for (int nr = 0; nr < 6; nr++) {
 		struct reftable_iterator it = { 0 };
 		struct reftable_ref_record ref = { 0 };
 
-		cl_assert(!merged_table_init_raw_iter(f.merged, &it, REFTABLE_BLOCK_TYPE_REF));
+		cl_assert(!merged_table_init_raw_iter(merged, &it, REFS));
 		cl_assert(!reftable_iterator_seek_ref(&it, ""));
 		for (int i = 0; i < nr; i++)
 			cl_assert(!reftable_iterator_next_ref(&it, &ref));
@@ -268,5 +277,4 @@ void test_reftable_bounded__seek_again(void)
 		reftable_ref_record_release(&ref);
 		reftable_iterator_destroy(&it);
 	}
-	teardown(&f);
 }

@@ -3,7 +3,7 @@
  * Messages of parallel checkout: what is encoded comes back, and what is
  * damaged is refused without a look beyond the frame.
  */
-#include "test-lib.h"
+#include "unit-test.h"
 #include "hash.h"
 #include "parallel-checkout/wire.h"
 #include "strbuf.h"
@@ -116,34 +116,32 @@ static void put_results(struct strbuf *out, const struct wire_summary *summary,
 
 static void check_sd(const struct stat_data *a, const struct stat_data *b)
 {
-	check_uint(a->sd_ctime.sec, ==, b->sd_ctime.sec);
-	check_uint(a->sd_ctime.nsec, ==, b->sd_ctime.nsec);
-	check_uint(a->sd_mtime.sec, ==, b->sd_mtime.sec);
-	check_uint(a->sd_mtime.nsec, ==, b->sd_mtime.nsec);
-	check_uint(a->sd_dev, ==, b->sd_dev);
-	check_uint(a->sd_ino, ==, b->sd_ino);
-	check_uint(a->sd_uid, ==, b->sd_uid);
-	check_uint(a->sd_gid, ==, b->sd_gid);
-	check_uint(a->sd_size, ==, b->sd_size);
+	cl_assert_equal_u(a->sd_ctime.sec, b->sd_ctime.sec);
+	cl_assert_equal_u(a->sd_ctime.nsec, b->sd_ctime.nsec);
+	cl_assert_equal_u(a->sd_mtime.sec, b->sd_mtime.sec);
+	cl_assert_equal_u(a->sd_mtime.nsec, b->sd_mtime.nsec);
+	cl_assert_equal_u(a->sd_dev, b->sd_dev);
+	cl_assert_equal_u(a->sd_ino, b->sd_ino);
+	cl_assert_equal_u(a->sd_uid, b->sd_uid);
+	cl_assert_equal_u(a->sd_gid, b->sd_gid);
+	cl_assert_equal_u(a->sd_size, b->sd_size);
 }
 
 static void check_item(const struct checkout_item *a,
 		       const struct checkout_item *b)
 {
-	check_uint(a->id, ==, b->id);
-	check_uint(a->mode, ==, b->mode);
-	check(oideq(&a->oid, &b->oid));
-	check_int(a->oid.algo, ==, b->oid.algo);
-	check_int(a->conv.ident, ==, b->conv.ident);
-	check_int(a->conv.eol, ==, b->conv.eol);
-	check_uint(a->path_len, ==, b->path_len);
-	check_str(a->path, b->path);
-	if (check_int(!a->conv.encoding, ==,
-		      !b->conv.encoding) &&
-	    a->conv.encoding)
-		check_str(a->conv.encoding,
-			  b->conv.encoding);
-	check_uint(a->old_mode, ==, b->old_mode);
+	cl_assert_equal_u(a->id, b->id);
+	cl_assert_equal_u(a->mode, b->mode);
+	cl_assert(oideq(&a->oid, &b->oid));
+	cl_assert_equal_i(a->oid.algo, b->oid.algo);
+	cl_assert_equal_i(a->conv.ident, b->conv.ident);
+	cl_assert_equal_i(a->conv.eol, b->conv.eol);
+	cl_assert_equal_u(a->path_len, b->path_len);
+	cl_assert_equal_s(a->path, b->path);
+	cl_assert_equal_i(!a->conv.encoding, !b->conv.encoding);
+	if (a->conv.encoding)
+		cl_assert_equal_s(a->conv.encoding, b->conv.encoding);
+	cl_assert_equal_u(a->old_mode, b->old_mode);
 	check_sd(&a->old_sd, &b->old_sd);
 }
 
@@ -178,10 +176,9 @@ static int decode(const char *buf, size_t len,
 		ret = n;
 		goto out;
 	}
-	if (!check_uint(n, <=, len) ||
-	    !check_uint(n, ==, frame.len + HEAD) ||
-	    !check(frame.payload == (unsigned char *)copy + HEAD))
-		goto out;
+	cl_assert_le_u(n, len);
+	cl_assert_equal_u(n, frame.len + HEAD);
+	cl_assert(frame.payload == (unsigned char *)copy + HEAD);
 
 	wire_open_frame(&cursor, &frame);
 	if (frame.type == WIRE_ITEMS) {
@@ -191,37 +188,39 @@ static int decode(const char *buf, size_t len,
 			const char *enc = item.conv.encoding;
 
 			(*nr)++;
-			check(S_ISREG(item.mode) || S_ISLNK(item.mode) ||
-			      item.mode == CHECKOUT_REMOVE_FILE ||
-			      item.mode == CHECKOUT_REMOVE_DIR);
-			check(inside(&frame, item.path, item.path_len));
+			cl_assert(S_ISREG(item.mode) || S_ISLNK(item.mode) ||
+				  item.mode == CHECKOUT_REMOVE_FILE ||
+				  item.mode == CHECKOUT_REMOVE_DIR);
+			cl_assert(inside(&frame, item.path, item.path_len));
 			if (enc)
-				check(inside(&frame, enc, strlen(enc)));
+				cl_assert(inside(&frame, enc, strlen(enc)));
 		}
-	} else if (check_uint(frame.type, ==, WIRE_RESULTS)) {
+	} else {
 		struct wire_summary summary;
 		struct checkout_result result;
 
+		cl_assert_equal_u(frame.type, WIRE_RESULTS);
 		ret = wire_get_summary(&cursor, &summary);
 		while (ret > 0 &&
 		       (ret = wire_get_result(&cursor, &result)) > 0) {
 			(*nr)++;
-			check(result.status == CHECKOUT_WRITTEN ||
-			      result.status == CHECKOUT_CONFLICT ||
-			      result.status == CHECKOUT_DECLINED);
+			cl_assert(result.status == CHECKOUT_WRITTEN ||
+				  result.status == CHECKOUT_CONFLICT ||
+				  result.status == CHECKOUT_DECLINED);
 			if (result.has_sd)
-				check_int(result.status, ==, CHECKOUT_WRITTEN);
+				cl_assert_equal_i(result.status,
+						  CHECKOUT_WRITTEN);
 		}
 	}
 	if (!ret)
 		ret = 1;
-	check(cursor.p <= cursor.end);
+	cl_assert(cursor.p <= cursor.end);
 out:
 	free(copy);
 	return ret;
 }
 
-static void t_items(const struct git_hash_algo *algo)
+static void check_items(const struct git_hash_algo *algo)
 {
 	struct checkout_item items[MAX_ITEMS], item;
 	size_t nr = sample_items(items, algo);
@@ -234,23 +233,32 @@ static void t_items(const struct git_hash_algo *algo)
 	strbuf_remove(&buf, 0, strlen("before"));
 	strbuf_addstr(&buf, "after");
 
-	check_int(wire_next_frame(buf.buf, buf.len, &frame), ==,
-		  buf.len - strlen("after"));
-	check_uint(frame.type, ==, WIRE_ITEMS);
+	cl_assert_equal_i(wire_next_frame(buf.buf, buf.len, &frame),
+			  buf.len - strlen("after"));
+	cl_assert_equal_u(frame.type, WIRE_ITEMS);
 	wire_open_frame(&cursor, &frame);
 	for (size_t i = 0; i < nr; i++) {
 		/* nothing of what was there before may survive */
 		memset(&item, 0xff, sizeof(item));
-		if (!check_int(wire_get_item(&cursor, &item, algo), ==, 1))
-			break;
+		cl_assert_equal_i(wire_get_item(&cursor, &item, algo), 1);
 		check_item(&items[i], &item);
 	}
-	check_int(wire_get_item(&cursor, &item, algo), ==, 0);
-	check_int(wire_get_item(&cursor, &item, algo), ==, 0);
+	cl_assert_equal_i(wire_get_item(&cursor, &item, algo), 0);
+	cl_assert_equal_i(wire_get_item(&cursor, &item, algo), 0);
 	strbuf_release(&buf);
 }
 
-static void t_eol(void)
+void test_checkout_wire__items_sha1(void)
+{
+	check_items(sha1);
+}
+
+void test_checkout_wire__items_sha256(void)
+{
+	check_items(sha256);
+}
+
+void test_checkout_wire__eol(void)
 {
 	struct checkout_item item, got;
 
@@ -262,15 +270,15 @@ static void t_eol(void)
 		init_item(&item, sha1, 1, "path");
 		item.conv.eol = eol;
 		put_items(&buf, &item, 1, sha1);
-		check_int(wire_next_frame(buf.buf, buf.len, &frame), >, 0);
+		cl_assert_gt_i(wire_next_frame(buf.buf, buf.len, &frame), 0);
 		wire_open_frame(&cursor, &frame);
-		if (check_int(wire_get_item(&cursor, &got, sha1), ==, 1))
-			check_item(&item, &got);
+		cl_assert_equal_i(wire_get_item(&cursor, &got, sha1), 1);
+		check_item(&item, &got);
 		strbuf_release(&buf);
 	}
 }
 
-static void t_item_size(const struct git_hash_algo *algo)
+static void check_item_size(const struct git_hash_algo *algo)
 {
 	struct checkout_item items[MAX_ITEMS];
 	size_t nr = sample_items(items, algo);
@@ -279,13 +287,24 @@ static void t_item_size(const struct git_hash_algo *algo)
 		struct strbuf buf = STRBUF_INIT;
 
 		put_items(&buf, &items[i], 1, algo);
-		check_uint(wire_item_size(&items[i], algo), ==, buf.len - HEAD);
+		cl_assert_equal_u(wire_item_size(&items[i], algo),
+				  buf.len - HEAD);
 		strbuf_release(&buf);
 	}
 }
 
+void test_checkout_wire__item_size_sha1(void)
+{
+	check_item_size(sha1);
+}
+
+void test_checkout_wire__item_size_sha256(void)
+{
+	check_item_size(sha256);
+}
+
 /* Bytes beyond those of the hash algorithm are no business of the other end. */
-static void t_unused_oid_bytes(void)
+void test_checkout_wire__unused_oid_bytes(void)
 {
 	struct strbuf a = STRBUF_INIT, b = STRBUF_INIT;
 	struct checkout_item item;
@@ -294,12 +313,12 @@ static void t_unused_oid_bytes(void)
 	put_items(&a, &item, 1, sha1);
 	memset(item.oid.hash + sha1->rawsz, 0xff, GIT_MAX_RAWSZ - sha1->rawsz);
 	put_items(&b, &item, 1, sha1);
-	check_int(strbuf_cmp(&a, &b), ==, 0);
+	cl_assert_equal_i(strbuf_cmp(&a, &b), 0);
 	strbuf_release(&a);
 	strbuf_release(&b);
 }
 
-static void t_results(void)
+void test_checkout_wire__results(void)
 {
 	struct wire_summary summary = {
 		.busy_ns = 0x0102030405060708,
@@ -313,28 +332,26 @@ static void t_results(void)
 	struct wire_cursor cursor;
 
 	put_results(&buf, &summary, results, nr);
-	check_int(wire_next_frame(buf.buf, buf.len, &frame), ==, buf.len);
-	check_uint(frame.type, ==, WIRE_RESULTS);
+	cl_assert_equal_i(wire_next_frame(buf.buf, buf.len, &frame), buf.len);
+	cl_assert_equal_u(frame.type, WIRE_RESULTS);
 	wire_open_frame(&cursor, &frame);
-	if (check_int(wire_get_summary(&cursor, &got_summary), ==, 1)) {
-		check_uint(got_summary.busy_ns, ==, summary.busy_ns);
-		check_uint(got_summary.run_ns, ==, summary.run_ns);
-		check_uint(got_summary.bytes, ==, summary.bytes);
-	}
+	cl_assert_equal_i(wire_get_summary(&cursor, &got_summary), 1);
+	cl_assert_equal_u(got_summary.busy_ns, summary.busy_ns);
+	cl_assert_equal_u(got_summary.run_ns, summary.run_ns);
+	cl_assert_equal_u(got_summary.bytes, summary.bytes);
 	for (size_t i = 0; i < nr; i++) {
 		memset(&result, 0xff, sizeof(result));
-		if (!check_int(wire_get_result(&cursor, &result), ==, 1))
-			break;
-		check_uint(result.id, ==, results[i].id);
-		check_int(result.status, ==, results[i].status);
-		check_int(result.has_sd, ==, results[i].has_sd);
+		cl_assert_equal_i(wire_get_result(&cursor, &result), 1);
+		cl_assert_equal_u(result.id, results[i].id);
+		cl_assert_equal_i(result.status, results[i].status);
+		cl_assert_equal_i(result.has_sd, results[i].has_sd);
 		check_sd(&result.sd, &results[i].sd);
 	}
-	check_int(wire_get_result(&cursor, &result), ==, 0);
+	cl_assert_equal_i(wire_get_result(&cursor, &result), 0);
 	strbuf_release(&buf);
 }
 
-static void t_empty_frames(void)
+void test_checkout_wire__empty_frames(void)
 {
 	const struct wire_summary none = { 0 };
 	struct strbuf buf = STRBUF_INIT;
@@ -344,26 +361,26 @@ static void t_empty_frames(void)
 	size_t nr;
 
 	put_items(&buf, NULL, 0, sha1);
-	check_uint(buf.len, ==, HEAD);
-	check_int(decode(buf.buf, buf.len, sha1, &nr), ==, 1);
-	check_uint(nr, ==, 0);
+	cl_assert_equal_u(buf.len, HEAD);
+	cl_assert_equal_i(decode(buf.buf, buf.len, sha1, &nr), 1);
+	cl_assert_equal_u(nr, 0);
 
 	strbuf_reset(&buf);
 	put_results(&buf, &none, NULL, 0);
-	check_int(decode(buf.buf, buf.len, sha1, &nr), ==, 1);
-	check_uint(nr, ==, 0);
+	cl_assert_equal_i(decode(buf.buf, buf.len, sha1, &nr), 1);
+	cl_assert_equal_u(nr, 0);
 
 	/* no summary either */
 	strbuf_reset(&buf);
 	wire_end_frame(&buf, wire_begin_frame(&buf, WIRE_RESULTS));
-	check_int(wire_next_frame(buf.buf, buf.len, &frame), ==, HEAD);
+	cl_assert_equal_i(wire_next_frame(buf.buf, buf.len, &frame), HEAD);
 	wire_open_frame(&cursor, &frame);
-	check_int(wire_get_summary(&cursor, &summary), ==, 0);
+	cl_assert_equal_i(wire_get_summary(&cursor, &summary), 0);
 	strbuf_release(&buf);
 }
 
 /* Frames can follow each other without a gap. */
-static void t_several_frames(void)
+void test_checkout_wire__several_frames(void)
 {
 	struct checkout_item items[MAX_ITEMS];
 	size_t nr = sample_items(items, sha1), pos = 0, seen = 0;
@@ -379,14 +396,13 @@ static void t_several_frames(void)
 		ssize_t n = wire_next_frame(buf.buf + pos, buf.len - pos,
 					    &frame);
 
-		if (!check_int(n, >, 0))
-			break;
+		cl_assert_gt_i(n, 0);
 		wire_open_frame(&cursor, &frame);
 		while (wire_get_item(&cursor, &item, sha1) > 0)
 			check_item(&items[seen++], &item);
 		pos += n;
 	}
-	check_uint(seen, ==, nr);
+	cl_assert_equal_u(seen, nr);
 	strbuf_release(&buf);
 }
 
@@ -411,11 +427,11 @@ static void check_short_frame(const struct strbuf *buf,
 	size_t nr;
 
 	for (size_t len = 0; len < buf->len; len++)
-		if (!check_int(decode(buf->buf, len, algo, &nr), ==, 0))
-			test_msg("cut after %d bytes", (int)len);
+		if (decode(buf->buf, len, algo, &nr))
+			cl_failf("complete after %d bytes", (int)len);
 }
 
-static void t_short_frames(const struct git_hash_algo *algo)
+static void check_short_frames(const struct git_hash_algo *algo)
 {
 	struct strbuf items = STRBUF_INIT, results = STRBUF_INIT;
 
@@ -424,6 +440,29 @@ static void t_short_frames(const struct git_hash_algo *algo)
 	check_short_frame(&results, algo);
 	strbuf_release(&items);
 	strbuf_release(&results);
+}
+
+void test_checkout_wire__short_frames_sha1(void)
+{
+	check_short_frames(sha1);
+}
+
+void test_checkout_wire__short_frames_sha256(void)
+{
+	check_short_frames(sha256);
+}
+
+static void check_cut(const char *buf, size_t len,
+		      const struct git_hash_algo *algo, int at_end,
+		      size_t complete)
+{
+	size_t nr;
+	int ret = decode(buf, len, algo, &nr);
+
+	if (ret != (at_end ? 1 : -1) || nr != complete)
+		cl_failf("cut after %d bytes: %d, %d parts; expected %d, %d",
+			 (int)len, ret, (int)nr, at_end ? 1 : -1,
+			 (int)complete);
 }
 
 /*
@@ -437,7 +476,7 @@ static void check_cut_payload(const struct strbuf *buf, const size_t *ends,
 	char *copy = xmemdupz(buf->buf, buf->len);
 
 	for (size_t len = HEAD; len < buf->len; len++) {
-		size_t nr, complete = 0;
+		size_t complete = 0;
 		int at_end = len == HEAD;
 
 		for (size_t i = 0; i < ends_nr; i++) {
@@ -445,15 +484,12 @@ static void check_cut_payload(const struct strbuf *buf, const size_t *ends,
 			at_end |= ends[i] == len;
 		}
 		put_be32(copy, len - HEAD);
-		if (!check_int(decode(copy, len, algo, &nr), ==,
-			       at_end ? 1 : -1) ||
-		    !check_uint(nr, ==, complete))
-			test_msg("cut after %d bytes", (int)len);
+		check_cut(copy, len, algo, at_end, complete);
 	}
 	free(copy);
 }
 
-static void t_cut_payloads(const struct git_hash_algo *algo)
+static void check_cut_payloads(const struct git_hash_algo *algo)
 {
 	struct strbuf items = STRBUF_INIT, results = STRBUF_INIT;
 	struct checkout_item sample[MAX_ITEMS];
@@ -465,13 +501,23 @@ static void t_cut_payloads(const struct git_hash_algo *algo)
 	pos = HEAD;
 	for (size_t i = 0; i < nr; i++)
 		ends[i] = pos += wire_item_size(&sample[i], algo);
-	check_uint(pos, ==, items.len);
+	cl_assert_equal_u(pos, items.len);
 	check_cut_payload(&items, ends, nr, algo);
 	strbuf_release(&items);
 	strbuf_release(&results);
 }
 
-static void t_cut_results(void)
+void test_checkout_wire__cut_payloads_sha1(void)
+{
+	check_cut_payloads(sha1);
+}
+
+void test_checkout_wire__cut_payloads_sha256(void)
+{
+	check_cut_payloads(sha256);
+}
+
+void test_checkout_wire__cut_results(void)
 {
 	struct strbuf buf = STRBUF_INIT;
 	const struct wire_summary summary = { 0 };
@@ -488,7 +534,7 @@ static void t_cut_results(void)
 
 	copy = xmemdupz(buf.buf, buf.len);
 	for (pos = HEAD + 1; pos < buf.len; pos++) {
-		size_t got, complete = 0;
+		size_t complete = 0;
 		int at_end = 0;
 
 		for (i = 0; i <= nr; i++) {
@@ -496,10 +542,7 @@ static void t_cut_results(void)
 			at_end |= ends[i] == pos;
 		}
 		put_be32(copy, pos - HEAD);
-		if (!check_int(decode(copy, pos, sha1, &got), ==,
-			       at_end ? 1 : -1) ||
-		    !check_uint(got, ==, complete))
-			test_msg("cut after %d bytes", (int)pos);
+		check_cut(copy, pos, sha1, at_end, complete);
 	}
 	free(copy);
 	strbuf_release(&buf);
@@ -509,7 +552,7 @@ static void t_cut_results(void)
  * decode() checks that nothing impossible comes out. A change of the frame's
  * length or type cannot go unnoticed.
  */
-static void check_flips(struct strbuf *buf, const struct git_hash_algo *algo)
+static void check_flips_in(struct strbuf *buf, const struct git_hash_algo *algo)
 {
 	for (size_t i = 0; i < buf->len; i++) {
 		for (int bit = 0; bit < 8; bit++) {
@@ -518,30 +561,40 @@ static void check_flips(struct strbuf *buf, const struct git_hash_algo *algo)
 
 			buf->buf[i] ^= 1 << bit;
 			ret = decode(buf->buf, buf->len, algo, &nr);
-			if (i >= 4 && i < HEAD &&
-			    !check_int(ret, ==, -1))
-				test_msg("type with a flipped bit");
-			if (i < 4 && !check_int(ret, <, 1) &&
-			    !check_uint(get_be32(buf->buf), <, buf->len - HEAD))
-				test_msg("length with a flipped bit");
+			if (i >= 4 && i < HEAD && ret != -1)
+				cl_failf("type: flipped bit %d of byte %d",
+					 bit, (int)i);
+			if (i < 4 && ret >= 1)
+				cl_failf("length: flipped bit %d of byte %d",
+					 bit, (int)i);
 			buf->buf[i] ^= 1 << bit;
 		}
 	}
 }
 
-static void t_flips(const struct git_hash_algo *algo)
+static void check_flips(const struct git_hash_algo *algo)
 {
 	struct strbuf items = STRBUF_INIT, results = STRBUF_INIT;
 
 	sample_frames(&items, &results, algo);
-	check_flips(&items, algo);
-	check_flips(&results, algo);
+	check_flips_in(&items, algo);
+	check_flips_in(&results, algo);
 	strbuf_release(&items);
 	strbuf_release(&results);
 }
 
+void test_checkout_wire__flips_sha1(void)
+{
+	check_flips(sha1);
+}
+
+void test_checkout_wire__flips_sha256(void)
+{
+	check_flips(sha256);
+}
+
 /* Any single byte in place of any other. */
-static void t_bytes(void)
+void test_checkout_wire__bytes(void)
 {
 	struct strbuf items = STRBUF_INIT, results = STRBUF_INIT;
 	struct strbuf *bufs[] = { &items, &results };
@@ -564,7 +617,7 @@ static void t_bytes(void)
 	strbuf_release(&results);
 }
 
-static void t_frame_length(void)
+void test_checkout_wire__frame_length(void)
 {
 	struct strbuf buf = STRBUF_INIT;
 	struct wire_frame frame;
@@ -572,25 +625,25 @@ static void t_frame_length(void)
 	strbuf_grow(&buf, HEAD + WIRE_MAX_PAYLOAD);
 	wire_begin_frame(&buf, WIRE_ITEMS);
 	put_be32(buf.buf, WIRE_MAX_PAYLOAD);
-	check_int(wire_next_frame(buf.buf, buf.len, &frame), ==, 0);
+	cl_assert_equal_i(wire_next_frame(buf.buf, buf.len, &frame), 0);
 	strbuf_addchars(&buf, 'x', WIRE_MAX_PAYLOAD - 1);
-	check_int(wire_next_frame(buf.buf, buf.len, &frame), ==, 0);
+	cl_assert_equal_i(wire_next_frame(buf.buf, buf.len, &frame), 0);
 	strbuf_addch(&buf, 'x');
-	check_int(wire_next_frame(buf.buf, buf.len, &frame), ==,
-		  HEAD + WIRE_MAX_PAYLOAD);
-	check_uint(frame.len, ==, WIRE_MAX_PAYLOAD);
+	cl_assert_equal_i(wire_next_frame(buf.buf, buf.len, &frame),
+			  HEAD + WIRE_MAX_PAYLOAD);
+	cl_assert_equal_u(frame.len, WIRE_MAX_PAYLOAD);
 
 	/* what can never be completed is refused as soon as the head is there */
 	put_be32(buf.buf, WIRE_MAX_PAYLOAD + 1);
-	check_int(wire_next_frame(buf.buf, HEAD - 1, &frame), ==, 0);
-	check_int(wire_next_frame(buf.buf, HEAD, &frame), ==, -1);
+	cl_assert_equal_i(wire_next_frame(buf.buf, HEAD - 1, &frame), 0);
+	cl_assert_equal_i(wire_next_frame(buf.buf, HEAD, &frame), -1);
 	put_be32(buf.buf, UINT32_MAX);
-	check_int(wire_next_frame(buf.buf, HEAD, &frame), ==, -1);
-	check_int(wire_next_frame(buf.buf, buf.len, &frame), ==, -1);
+	cl_assert_equal_i(wire_next_frame(buf.buf, HEAD, &frame), -1);
+	cl_assert_equal_i(wire_next_frame(buf.buf, buf.len, &frame), -1);
 	strbuf_release(&buf);
 }
 
-static void t_frame_type(void)
+void test_checkout_wire__frame_type(void)
 {
 	const uint32_t bad[] = { 0, 1, UINT32_MAX, WIRE_ITEMS + 1,
 				 WIRE_ITEMS & 0xffffff, WIRE_RESULTS - 1,
@@ -600,16 +653,17 @@ static void t_frame_type(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		put_be32(head + 4, bad[i]);
-		check_int(wire_next_frame(head, sizeof(head), &frame), ==, -1);
+		cl_assert_equal_i(wire_next_frame(head, sizeof(head), &frame),
+				  -1);
 	}
 	put_be32(head + 4, WIRE_ITEMS);
-	check_int(wire_next_frame(head, sizeof(head), &frame), ==, HEAD);
+	cl_assert_equal_i(wire_next_frame(head, sizeof(head), &frame), HEAD);
 	put_be32(head + 4, WIRE_RESULTS);
-	check_int(wire_next_frame(head, sizeof(head), &frame), ==, HEAD);
+	cl_assert_equal_i(wire_next_frame(head, sizeof(head), &frame), HEAD);
 }
 
 /* The largest item that fits into a frame. */
-static void t_long_path(void)
+void test_checkout_wire__long_path(void)
 {
 	struct strbuf path = STRBUF_INIT, buf = STRBUF_INIT;
 	struct checkout_item item;
@@ -620,11 +674,11 @@ static void t_long_path(void)
 			WIRE_MAX_PAYLOAD - wire_item_size(&item, sha256));
 	item.path = path.buf;
 	item.path_len = path.len;
-	check_uint(wire_item_size(&item, sha256), ==, WIRE_MAX_PAYLOAD);
+	cl_assert_equal_u(wire_item_size(&item, sha256), WIRE_MAX_PAYLOAD);
 	put_items(&buf, &item, 1, sha256);
-	check_uint(buf.len, ==, HEAD + WIRE_MAX_PAYLOAD);
-	check_int(decode(buf.buf, buf.len, sha256, &nr), ==, 1);
-	check_uint(nr, ==, 1);
+	cl_assert_equal_u(buf.len, HEAD + WIRE_MAX_PAYLOAD);
+	cl_assert_equal_i(decode(buf.buf, buf.len, sha256, &nr), 1);
+	cl_assert_equal_u(nr, 1);
 	strbuf_release(&path);
 	strbuf_release(&buf);
 }
@@ -650,7 +704,7 @@ static int decode_with(size_t at, uint32_t value)
 	return ret;
 }
 
-static void t_string_lengths(void)
+void test_checkout_wire__string_lengths(void)
 {
 	const size_t path_at = 4 + 4 + 1 + 1 + 20;
 	const size_t encoding_at = path_at + 4 + strlen("path") + 1;
@@ -661,38 +715,38 @@ static void t_string_lengths(void)
 	};
 
 	/* the offsets are right */
-	check_int(decode_with(path_at, strlen("path")), ==, 1);
-	check_int(decode_with(encoding_at, strlen("UTF-16")), ==, 1);
+	cl_assert_equal_i(decode_with(path_at, strlen("path")), 1);
+	cl_assert_equal_i(decode_with(encoding_at, strlen("UTF-16")), 1);
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		if (!check_int(decode_with(path_at, bad[i]), ==, -1) ||
-		    !check_int(decode_with(encoding_at, bad[i]), ==, -1))
-			test_msg("length: %u", (unsigned)bad[i]);
+		if (decode_with(path_at, bad[i]) != -1 ||
+		    decode_with(encoding_at, bad[i]) != -1)
+			cl_failf("length: %u", (unsigned)bad[i]);
 }
 
-static void t_modes(void)
+void test_checkout_wire__modes(void)
 {
 	const uint32_t bad[] = { 1, 0644, S_IFDIR | 0755, S_IFLNK | 0644,
 				 S_IFREG, S_IFREG | 0664, 0160000, UINT32_MAX };
 
-	check_int(decode_with(4, S_IFREG | 0644), ==, 1);
-	check_int(decode_with(4, S_IFREG | 0755), ==, 1);
-	check_int(decode_with(4, S_IFLNK), ==, 1);
-	check_int(decode_with(4, CHECKOUT_REMOVE_FILE), ==, 1);
-	check_int(decode_with(4, CHECKOUT_REMOVE_DIR), ==, 1);
+	cl_assert_equal_i(decode_with(4, S_IFREG | 0644), 1);
+	cl_assert_equal_i(decode_with(4, S_IFREG | 0755), 1);
+	cl_assert_equal_i(decode_with(4, S_IFLNK), 1);
+	cl_assert_equal_i(decode_with(4, CHECKOUT_REMOVE_FILE), 1);
+	cl_assert_equal_i(decode_with(4, CHECKOUT_REMOVE_DIR), 1);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		if (!check_int(decode_with(4, bad[i]), ==, -1))
-			test_msg("mode: %o", (unsigned)bad[i]);
+		if (decode_with(4, bad[i]) != -1)
+			cl_failf("mode: %o", (unsigned)bad[i]);
 }
 
 /* That there is an old file is said by a flag; its mode cannot be zero. */
-static void t_old_mode(void)
+void test_checkout_wire__old_mode(void)
 {
 	const size_t old_at = 4 + 4 + 1 + 1 + 20 + 4 + strlen("path") + 1 +
 		4 + strlen("UTF-16") + 1;
 
-	check_int(decode_with(old_at, S_IFREG | 0755), ==, 1);
-	check_int(decode_with(old_at, 0), ==, -1);
+	cl_assert_equal_i(decode_with(old_at, S_IFREG | 0755), 1);
+	cl_assert_equal_i(decode_with(old_at, 0), -1);
 }
 
 /* A frame with one item that has nothing optional, and one byte changed. */
@@ -711,7 +765,7 @@ static int decode_plain_with(size_t at, unsigned char value)
 	return ret;
 }
 
-static void t_flags(void)
+void test_checkout_wire__flags(void)
 {
 	const size_t flags_at = 4 + 4;
 
@@ -720,33 +774,32 @@ static void t_flags(void)
 		 * "ident" takes no further bytes; for the others there are
 		 * none, and the rest is unknown.
 		 */
-		if (!check_int(decode_plain_with(flags_at, flags), ==,
-			       flags < 2 ? 1 : -1))
-			test_msg("flags: %x", flags);
+		if (decode_plain_with(flags_at, flags) != (flags < 2 ? 1 : -1))
+			cl_failf("flags: %x", (unsigned)flags);
 	}
 }
 
-static void t_eol_range(void)
+void test_checkout_wire__eol_range(void)
 {
 	const size_t eol_at = 4 + 4 + 1;
 
 	for (int eol = 0; eol < 256; eol++)
-		if (!check_int(decode_plain_with(eol_at, eol), ==,
-			       eol <= CHECKOUT_EOL_AUTO_CRLF ? 1 : -1))
-			test_msg("eol: %d", eol);
+		if (decode_plain_with(eol_at, eol) !=
+		    (eol <= CHECKOUT_EOL_AUTO_CRLF ? 1 : -1))
+			cl_failf("eol: %d", eol);
 }
 
-static void t_nul_in_path(void)
+void test_checkout_wire__nul_in_path(void)
 {
 	const size_t path_at = 4 + 4 + 1 + 1 + 20 + 4;
 
 	for (size_t i = 0; i < strlen("path"); i++)
-		check_int(decode_plain_with(path_at + i, 0), ==, -1);
+		cl_assert_equal_i(decode_plain_with(path_at + i, 0), -1);
 	/* and none at its end */
-	check_int(decode_plain_with(path_at + strlen("path"), 'x'), ==, -1);
+	cl_assert_equal_i(decode_plain_with(path_at + strlen("path"), 'x'), -1);
 }
 
-static void t_empty_strings(void)
+void test_checkout_wire__empty_strings(void)
 {
 	struct strbuf buf = STRBUF_INIT;
 	struct checkout_item item;
@@ -754,17 +807,17 @@ static void t_empty_strings(void)
 
 	init_item(&item, sha1, 1, "");
 	put_items(&buf, &item, 1, sha1);
-	check_int(decode(buf.buf, buf.len, sha1, &nr), ==, -1);
+	cl_assert_equal_i(decode(buf.buf, buf.len, sha1, &nr), -1);
 
 	strbuf_reset(&buf);
 	init_item(&item, sha1, 1, "path");
 	item.conv.encoding = "";
 	put_items(&buf, &item, 1, sha1);
-	check_int(decode(buf.buf, buf.len, sha1, &nr), ==, -1);
+	cl_assert_equal_i(decode(buf.buf, buf.len, sha1, &nr), -1);
 	strbuf_release(&buf);
 }
 
-static void t_status(void)
+void test_checkout_wire__status(void)
 {
 	const size_t status_at = HEAD + 8 + 8 + 8 + 4;
 	const struct wire_summary summary = { 0 };
@@ -776,24 +829,26 @@ static void t_status(void)
 	result.has_sd = 1;
 	put_results(&with, &summary, &result, 1);
 
-	check_int(without.buf[status_at], ==, CHECKOUT_WRITTEN);
+	cl_assert_equal_i(without.buf[status_at], CHECKOUT_WRITTEN);
 	for (int status = 0; status < 256; status++) {
 		without.buf[status_at] = status;
 		with.buf[status_at] = status;
-		if (!check_int(decode(without.buf, without.len, sha1, &nr), ==,
-			       status == CHECKOUT_WRITTEN ||
-			       status == CHECKOUT_CONFLICT ||
-			       status == CHECKOUT_DECLINED ? 1 : -1) ||
-		    !check_int(decode(with.buf, with.len, sha1, &nr), ==,
-			       status == (0x80 | CHECKOUT_WRITTEN) ? 1 : -1))
-			test_msg("status: %x", status);
+		if (decode(without.buf, without.len, sha1, &nr) !=
+		    (status == CHECKOUT_WRITTEN ||
+		     status == CHECKOUT_CONFLICT ||
+		     status == CHECKOUT_DECLINED ? 1 : -1))
+			cl_failf("status: %x", (unsigned)status);
+		if (decode(with.buf, with.len, sha1, &nr) !=
+		    (status == (0x80 | CHECKOUT_WRITTEN) ? 1 : -1))
+			cl_failf("status with stat data: %x",
+				 (unsigned)status);
 	}
 	strbuf_release(&without);
 	strbuf_release(&with);
 }
 
 /* An item for the other algorithm does not fit. */
-static void t_other_algorithm(void)
+void test_checkout_wire__other_algorithm(void)
 {
 	struct strbuf buf = STRBUF_INIT;
 	struct checkout_item item;
@@ -801,46 +856,11 @@ static void t_other_algorithm(void)
 
 	init_item(&item, sha1, 1, "p");
 	put_items(&buf, &item, 1, sha1);
-	check_int(decode(buf.buf, buf.len, sha256, &nr), ==, -1);
-	check_uint(nr, ==, 0);
+	cl_assert_equal_i(decode(buf.buf, buf.len, sha256, &nr), -1);
+	cl_assert_equal_u(nr, 0);
 	strbuf_reset(&buf);
 	init_item(&item, sha256, 1, "p");
 	put_items(&buf, &item, 1, sha256);
-	check_int(decode(buf.buf, buf.len, sha1, &nr), ==, -1);
+	cl_assert_equal_i(decode(buf.buf, buf.len, sha1, &nr), -1);
 	strbuf_release(&buf);
-}
-
-int cmd_main(int argc UNUSED, const char **argv UNUSED)
-{
-	TEST(t_items(sha1), "items come back (SHA-1)");
-	TEST(t_items(sha256), "items come back (SHA-256)");
-	TEST(t_eol(), "every kind of line ends comes back");
-	TEST(t_item_size(sha1), "size of an item is known (SHA-1)");
-	TEST(t_item_size(sha256), "size of an item is known (SHA-256)");
-	TEST(t_unused_oid_bytes(), "unused bytes of an object name stay here");
-	TEST(t_results(), "results come back");
-	TEST(t_empty_frames(), "frames without anything in them");
-	TEST(t_several_frames(), "frames that follow each other");
-	TEST(t_short_frames(sha1), "short frames want more (SHA-1)");
-	TEST(t_short_frames(sha256), "short frames want more (SHA-256)");
-	TEST(t_cut_payloads(sha1), "cut items are refused (SHA-1)");
-	TEST(t_cut_payloads(sha256), "cut items are refused (SHA-256)");
-	TEST(t_cut_results(), "cut results are refused");
-	TEST(t_flips(sha1), "every flipped bit is survived (SHA-1)");
-	TEST(t_flips(sha256), "every flipped bit is survived (SHA-256)");
-	TEST(t_bytes(), "every changed byte is survived");
-	TEST(t_frame_length(), "length of a frame is bounded");
-	TEST(t_frame_type(), "unknown types of frames are refused");
-	TEST(t_long_path(), "longest path that fits");
-	TEST(t_string_lengths(), "wrong lengths of strings are refused");
-	TEST(t_modes(), "other modes than those of files are refused");
-	TEST(t_old_mode(), "old file has a mode");
-	TEST(t_flags(), "unknown flags are refused");
-	TEST(t_eol_range(), "unknown kinds of line ends are refused");
-	TEST(t_nul_in_path(), "paths have a NUL at the end and nowhere else");
-	TEST(t_empty_strings(), "empty strings are refused");
-	TEST(t_status(), "unknown statuses are refused");
-	TEST(t_other_algorithm(), "items of another hash algorithm are refused");
-
-	return test_done();
 }

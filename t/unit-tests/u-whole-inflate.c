@@ -2,12 +2,29 @@
 /*
  * whole-inflate.h against zlib: what one accepts and yields, the other does.
  */
-#include "test-lib.h"
+#include "unit-test.h"
 #include "git-zlib.h"
 #include "strbuf.h"
 #include "whole-inflate.h"
 
 static struct whole_inflater *inflater;
+
+void test_whole_inflate__initialize(void)
+{
+	inflater = whole_inflater_new();
+	if (!inflater)
+		cl_skip(); /* built without USE_LIBDEFLATE */
+}
+
+void test_whole_inflate__cleanup(void)
+{
+	whole_inflater_free(inflater);
+	inflater = NULL;
+}
+
+/* Lengths of texts; up to SHORT, each bit is damaged. */
+static const size_t lens[] = { 0, 1, 100, 5000, 200000 };
+#define SHORT 5000
 
 /* Some text that compresses well and badly in turn, without a random seed. */
 static void make_text(struct strbuf *text, size_t len)
@@ -66,13 +83,20 @@ static int inflate_exactly(const char *in, size_t in_len,
 	ret = whole_inflate(inflater, in_copy, in_len, out, expect->len,
 			    NULL, in_used);
 	if (!ret)
-		check(!memcmp(out, expect->buf, expect->len));
+		cl_assert(!memcmp(out, expect->buf, expect->len));
 	free(in_copy);
 	free(out);
 	return ret;
 }
 
-static void t_round_trip(size_t len, int level)
+/* cl_assert() that says which text it is about */
+#define CHECK(expr) do { \
+	if (!(expr)) \
+		cl_failf("%s: %"PRIuMAX" bytes, level %d", #expr, \
+			 (uintmax_t)len, level); \
+} while (0)
+
+static void check_round_trip(size_t len, int level)
 {
 	struct strbuf text = STRBUF_INIT, z = STRBUF_INIT, out = STRBUF_INIT;
 	size_t z_len, in_used = 0, out_used = 0;
@@ -81,34 +105,34 @@ static void t_round_trip(size_t len, int level)
 	deflate_text(&z, &text, level);
 	z_len = z.len;
 
-	check_int(inflate_exactly(z.buf, z.len, &text, &in_used), ==, 0);
-	check_uint(in_used, ==, z_len);
+	CHECK(!inflate_exactly(z.buf, z.len, &text, &in_used));
+	CHECK(in_used == z_len);
 
 	/* What follows is left alone, but does no harm. */
 	strbuf_addstr(&z, "something else");
 	in_used = 0;
-	check_int(inflate_exactly(z.buf, z.len, &text, &in_used), ==, 0);
-	check_uint(in_used, ==, z_len);
+	CHECK(!inflate_exactly(z.buf, z.len, &text, &in_used));
+	CHECK(in_used == z_len);
 
 	/* more room than needed: fine only if the caller asks how much */
 	strbuf_grow(&out, len + 1);
 	in_used = 17;
-	check_int(whole_inflate(inflater, z.buf, z.len, out.buf, len + 1,
-				NULL, &in_used), ==, -1);
-	check_uint(in_used, ==, 17);
-	check_int(whole_inflate(inflater, z.buf, z.len, out.buf, len + 1,
-				&out_used, NULL), ==, 0);
-	check_uint(out_used, ==, len);
-	check(!memcmp(out.buf, text.buf, len));
+	CHECK(whole_inflate(inflater, z.buf, z.len, out.buf, len + 1,
+			    NULL, &in_used) == -1);
+	CHECK(in_used == 17);
+	CHECK(!whole_inflate(inflater, z.buf, z.len, out.buf, len + 1,
+			     &out_used, NULL));
+	CHECK(out_used == len);
+	CHECK(!memcmp(out.buf, text.buf, len));
 
 	/* less room than needed */
 	if (len) {
 		out_used = 17;
-		check_int(whole_inflate(inflater, z.buf, z.len, out.buf,
-					len - 1, &out_used, NULL), ==, -1);
-		check_uint(out_used, ==, 17);
-		check_int(whole_inflate(inflater, z.buf, z.len, out.buf,
-					len - 1, NULL, NULL), ==, -1);
+		CHECK(whole_inflate(inflater, z.buf, z.len, out.buf, len - 1,
+				    &out_used, NULL) == -1);
+		CHECK(out_used == 17);
+		CHECK(whole_inflate(inflater, z.buf, z.len, out.buf, len - 1,
+				    NULL, NULL) == -1);
 	}
 
 	strbuf_release(&text);
@@ -116,20 +140,21 @@ static void t_round_trip(size_t len, int level)
 	strbuf_release(&out);
 }
 
-static void t_truncated(size_t len, int level)
+static void check_truncated(size_t len, int level)
 {
 	struct strbuf text = STRBUF_INIT, z = STRBUF_INIT;
 
 	make_text(&text, len);
 	deflate_text(&z, &text, level);
 	for (size_t i = 0; i < z.len; i++)
-		if (!check_int(inflate_exactly(z.buf, i, &text, NULL), ==, -1))
-			test_msg("cut after byte %"PRIuMAX, (uintmax_t)i);
+		if (inflate_exactly(z.buf, i, &text, NULL) != -1)
+			cl_failf("%"PRIuMAX" bytes, level %d, cut after byte %"
+				 PRIuMAX, (uintmax_t)len, level, (uintmax_t)i);
 	strbuf_release(&text);
 	strbuf_release(&z);
 }
 
-static void t_flipped_bit(size_t len, int level)
+static void check_flipped_bit(size_t len, int level)
 {
 	struct strbuf text = STRBUF_INIT, z = STRBUF_INIT;
 	size_t accepted = 0;
@@ -145,32 +170,58 @@ static void t_flipped_bit(size_t len, int level)
 		/* this compares with the right content as well */
 		ours = !inflate_exactly(z.buf, z.len, &text, NULL);
 		z.buf[i / 8] ^= 1 << i % 8;
-		if (!check_int(ours, ==, zlib))
-			test_msg("bit %"PRIuMAX, (uintmax_t)i);
+		if (ours != zlib)
+			cl_failf("%"PRIuMAX" bytes, level %d, flipped bit %"
+				 PRIuMAX": %d, zlib %d", (uintmax_t)len, level,
+				 (uintmax_t)i, ours, zlib);
 		accepted += ours;
 		free(out);
 	}
 	/* There are such bits (padding), but most make a difference. */
-	check_uint(accepted, <, z.len);
+	CHECK(accepted < z.len);
 	strbuf_release(&text);
 	strbuf_release(&z);
 }
 
-static void t_no_inflater(void)
+void test_whole_inflate__round_trip(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(lens); i++)
+		for (int level = 0; level <= 9; level += 3)
+			check_round_trip(lens[i], level);
+}
+
+void test_whole_inflate__truncated(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(lens); i++) {
+		if (lens[i] > SHORT)
+			continue;
+		check_truncated(lens[i], 6);
+		check_truncated(lens[i], 0);
+	}
+}
+
+void test_whole_inflate__flipped_bit(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(lens); i++)
+		if (lens[i] <= SHORT)
+			check_flipped_bit(lens[i], 6);
+}
+
+void test_whole_inflate__no_inflater(void)
 {
 	struct strbuf text = STRBUF_INIT, z = STRBUF_INIT;
 	char out[100];
 
 	make_text(&text, sizeof(out));
 	deflate_text(&z, &text, 6);
-	check_int(whole_inflate(NULL, z.buf, z.len, out, sizeof(out),
-				NULL, NULL), ==, -1);
+	cl_assert_equal_i(whole_inflate(NULL, z.buf, z.len, out, sizeof(out),
+					NULL, NULL), -1);
 	whole_inflater_free(NULL);
 	strbuf_release(&text);
 	strbuf_release(&z);
 }
 
-static void t_crc32(void)
+void test_whole_inflate__crc32(void)
 {
 	struct strbuf text = STRBUF_INIT;
 
@@ -179,40 +230,10 @@ static void t_crc32(void)
 		const unsigned char *p = (unsigned char *)text.buf;
 		uint32_t expect = crc32(0, p, text.len);
 
-		check_uint(whole_crc32(0, p, i), ==, crc32(0, p, i));
-		check_uint(whole_crc32(whole_crc32(0, p, i), p + i,
-				       text.len - i), ==, expect);
+		cl_assert_equal_u(whole_crc32(0, p, i), crc32(0, p, i));
+		cl_assert_equal_u(whole_crc32(whole_crc32(0, p, i), p + i,
+					      text.len - i), expect);
 	}
-	check_uint(whole_crc32(17, NULL, 0), ==, 17);
+	cl_assert_equal_u(whole_crc32(17, NULL, 0), 17);
 	strbuf_release(&text);
-}
-
-int cmd_main(int argc UNUSED, const char **argv UNUSED)
-{
-	static const size_t lens[] = { 0, 1, 100, 5000, 200000 };
-
-	inflater = whole_inflater_new();
-	if (!inflater)
-		test_skip_all("built without USE_LIBDEFLATE");
-
-	TEST(t_no_inflater(), "nothing to inflate with");
-	TEST(t_crc32(), "CRC-32");
-	for (size_t i = 0; i < ARRAY_SIZE(lens); i++) {
-		for (int level = 0; level <= 9; level += 3)
-			TEST(t_round_trip(lens[i], level),
-			     "%"PRIuMAX" bytes, level %d",
-			     (uintmax_t)lens[i], level);
-		if (lens[i] > 5000)
-			continue;
-		TEST(t_truncated(lens[i], 6), "%"PRIuMAX" bytes, truncated",
-		     (uintmax_t)lens[i]);
-		TEST(t_truncated(lens[i], 0),
-		     "%"PRIuMAX" bytes, stored and truncated",
-		     (uintmax_t)lens[i]);
-		TEST(t_flipped_bit(lens[i], 6), "%"PRIuMAX" bytes, flipped bit",
-		     (uintmax_t)lens[i]);
-	}
-
-	whole_inflater_free(inflater);
-	return test_done();
 }

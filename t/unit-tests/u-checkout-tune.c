@@ -3,14 +3,25 @@
  * Policy of parallel checkout: when workers are started, how many, and how
  * much they are given at a time.
  */
-#include "test-lib.h"
+#include "unit-test.h"
 #include "parallel-checkout/tune.h"
 
 static const int thresholds[] = { -1, 0, 1, 2, 100, 1000, INT_MAX };
 static const int some_workers[] = { 2, 3, 4, 16, 100 };
 
+static void check_workers(int workers, int threshold, size_t entries,
+			  int complete, int expect)
+{
+	int got = tune_workers(workers, threshold, entries, complete);
+
+	if (got != expect)
+		cl_failf("%d for %d workers, threshold %d, %"PRIuMAX
+			 " entries, complete %d; expected %d", got, workers,
+			 threshold, (uintmax_t)entries, complete, expect);
+}
+
 /* With all entries known, the number of workers is that of the base. */
-static void t_complete(void)
+void test_checkout_tune__complete(void)
 {
 	for (size_t t = 0; t < ARRAY_SIZE(thresholds); t++) {
 		int threshold = thresholds[t];
@@ -22,25 +33,20 @@ static void t_complete(void)
 
 				if (expect < 2 || entries < threshold)
 					expect = 0;
-				if (!check_int(tune_workers(workers, threshold,
-							    entries, 1), ==,
-					       expect)) {
-					test_msg("workers %d, threshold %d, entries %d",
-						 workers, threshold, entries);
-					return;
-				}
+				check_workers(workers, threshold, entries, 1,
+					      expect);
 			}
 		}
 	}
 }
 
-static void t_huge_queue(void)
+void test_checkout_tune__huge_queue(void)
 {
-	check_int(tune_workers(4, 100, SIZE_MAX, 1), ==, 4);
-	check_int(tune_workers(4, 100, SIZE_MAX, 0), ==, 4);
-	check_int(tune_workers(INT_MAX, 0, 3, 1), ==, 3);
-	check_int(tune_workers(4, INT_MAX, (size_t)INT_MAX - 1, 1), ==, 0);
-	check_int(tune_workers(4, INT_MAX, INT_MAX, 1), ==, 4);
+	cl_assert_equal_i(tune_workers(4, 100, SIZE_MAX, 1), 4);
+	cl_assert_equal_i(tune_workers(4, 100, SIZE_MAX, 0), 4);
+	cl_assert_equal_i(tune_workers(INT_MAX, 0, 3, 1), 3);
+	cl_assert_equal_i(tune_workers(4, INT_MAX, (size_t)INT_MAX - 1, 1), 0);
+	cl_assert_equal_i(tune_workers(4, INT_MAX, INT_MAX, 1), 4);
 }
 
 /*
@@ -48,7 +54,7 @@ static void t_huge_queue(void)
  * not be done before the queue would justify it if it ended now: neither the
  * threshold nor "no more workers than entries" can be broken that way.
  */
-static void t_incomplete(void)
+void test_checkout_tune__incomplete(void)
 {
 	for (size_t t = 0; t < ARRAY_SIZE(thresholds); t++) {
 		int threshold = thresholds[t];
@@ -58,22 +64,20 @@ static void t_incomplete(void)
 				int got = tune_workers(workers, threshold,
 						       entries, 0);
 
-				if (!check(!got || got == workers) ||
-				    (got && !check_int(got, ==,
-					tune_workers(workers, threshold,
-						     entries, 1)))) {
-					test_msg("workers %d, threshold %d, entries %d",
-						 workers, threshold, entries);
-					return;
-				}
+				if (!got)
+					continue;
+				check_workers(workers, threshold, entries, 0,
+					      workers);
+				check_workers(workers, threshold, entries, 1,
+					      got);
 			}
 		}
 	}
 	for (int entries = 0; entries < 1000; entries++)
-		check_int(tune_workers(1, 0, entries, 0), ==, 0);
+		cl_assert_equal_i(tune_workers(1, 0, entries, 0), 0);
 }
 
-static void t_start_streaming(void)
+void test_checkout_tune__start_streaming(void)
 {
 	for (size_t t = 0; t < ARRAY_SIZE(thresholds); t++) {
 		int threshold = thresholds[t];
@@ -83,22 +87,21 @@ static void t_start_streaming(void)
 			size_t start = tune_start_streaming(workers, threshold);
 
 			if (threshold > 0)
-				check_uint(start, >=, threshold);
-			check_uint(start, >, workers);
-			check_int(tune_workers(workers, threshold, start, 0),
-				  ==, workers);
-			check_int(tune_workers(workers, threshold, start - 1, 0),
-				  ==, 0);
+				cl_assert_ge_u(start, threshold);
+			cl_assert_gt_u(start, workers);
+			check_workers(workers, threshold, start, 0, workers);
+			check_workers(workers, threshold, start - 1, 0, 0);
 		}
 	}
 
 	/* A few entries for each, but not before the threshold, which is big. */
-	check_uint(tune_start_streaming(4, 0), ==, tune_start_streaming(4, 1));
-	check_uint(tune_start_streaming(8, 0), ==,
-		   2 * tune_start_streaming(4, 0));
-	check_uint(tune_start_streaming(2, INT_MAX), ==, INT_MAX);
+	cl_assert_equal_u(tune_start_streaming(4, 0),
+			  tune_start_streaming(4, 1));
+	cl_assert_equal_u(tune_start_streaming(8, 0),
+			  2 * tune_start_streaming(4, 0));
+	cl_assert_equal_u(tune_start_streaming(2, INT_MAX), INT_MAX);
 	/* Does not overflow. */
-	check_uint(tune_start_streaming(INT_MAX, 0), >=, INT_MAX);
+	cl_assert_ge_u(tune_start_streaming(INT_MAX, 0), INT_MAX);
 }
 
 static const struct tune_batch busy = {
@@ -115,7 +118,7 @@ static size_t batch_at(uint64_t entries, uint64_t busy_ns)
 	return tune_batch_size(&now);
 }
 
-static void t_bounds(void)
+void test_checkout_tune__bounds(void)
 {
 	const size_t queued[] = { 1, 2, 3, 15, 16, 17, 255, 256, 257, 1000,
 				  1000 * 1000, SIZE_MAX };
@@ -137,34 +140,36 @@ static void t_bounds(void)
 						};
 						size_t size = tune_batch_size(&now);
 
-						check_uint(size, >=, 1);
-						check_uint(size, <=, queued[q]);
-						check_uint(size, <=, TUNE_MAX_BATCH);
+						cl_assert_ge_u(size, 1);
+						cl_assert_le_u(size, queued[q]);
+						cl_assert_le_u(size,
+							       TUNE_MAX_BATCH);
 					}
 }
 
 /* The slower the workers are, the less they get at a time. */
-static void t_speed(void)
+void test_checkout_tune__speed(void)
 {
 	const uint64_t us = 1000, ms = 1000 * us;
 	size_t last = TUNE_MAX_BATCH;
 
 	/* Nothing is known yet, so it is a small one. */
-	check_uint(batch_at(0, 0), >, 1);
-	check_uint(batch_at(0, 0), <, TUNE_MAX_BATCH);
-	check_uint(batch_at(0, 100), ==, batch_at(0, 0));
+	cl_assert_gt_u(batch_at(0, 0), 1);
+	cl_assert_lt_u(batch_at(0, 0), TUNE_MAX_BATCH);
+	cl_assert_equal_u(batch_at(0, 100), batch_at(0, 0));
 
 	for (uint64_t ns_per_entry = 1; ns_per_entry < 1000 * ms;
 	     ns_per_entry = ns_per_entry * 3 / 2 + 1) {
 		size_t size = batch_at(1000, 1000 * ns_per_entry);
 
-		if (!check_uint(size, <=, last))
-			test_msg("at %"PRIuMAX" ns", (uintmax_t)ns_per_entry);
+		if (size > last)
+			cl_failf("more at %"PRIuMAX" ns than before",
+				 (uintmax_t)ns_per_entry);
 		last = size;
 	}
 
-	check_uint(batch_at(1000, 1000 * us), ==, TUNE_MAX_BATCH);
-	check_uint(batch_at(1000, 1000 * 1000 * ms), ==, 1);
+	cl_assert_equal_u(batch_at(1000, 1000 * us), TUNE_MAX_BATCH);
+	cl_assert_equal_u(batch_at(1000, 1000 * 1000 * ms), 1);
 
 	/*
 	 * In between a batch takes some milliseconds: enough to be worth the
@@ -175,8 +180,8 @@ static void t_speed(void)
 		uint64_t batch_ns = ns_per_entry *
 			batch_at(100, 100 * ns_per_entry);
 
-		check_uint(batch_ns, >, 1 * ms);
-		check_uint(batch_ns, <, 10 * ms);
+		cl_assert_gt_u(batch_ns, 1 * ms);
+		cl_assert_lt_u(batch_ns, 10 * ms);
 	}
 }
 
@@ -199,26 +204,26 @@ static void check_shrinks(int workers, size_t queued)
 		};
 		size_t size = tune_batch_size(&now);
 
-		check_uint(size, <=, last);
-		check_uint(size * workers, <=,
-			   queue < (size_t)workers ? (size_t)workers : queue);
+		cl_assert_le_u(size, last);
+		cl_assert_le_u(size * workers, queue < (size_t)workers ?
+			       (size_t)workers : queue);
 		last = size;
 		queue -= size;
 		total += size;
 		batches++;
 	}
-	check_uint(total, ==, queued);
-	check_uint(last, ==, 1);
+	cl_assert_equal_u(total, queued);
+	cl_assert_equal_u(last, 1);
 
 	/* Everybody gets something if there is enough for everybody. */
 	if (queued >= (size_t)workers)
-		check_uint(batches, >=, workers);
+		cl_assert_ge_u(batches, workers);
 	/* But it is not one by one either. */
 	if (queued >= 1000 * (size_t)workers)
-		check_uint(batches, <, queued / 10);
+		cl_assert_lt_u(batches, queued / 10);
 }
 
-static void t_shrinks(void)
+void test_checkout_tune__shrinks(void)
 {
 	for (size_t w = 0; w < ARRAY_SIZE(some_workers); w++) {
 		check_shrinks(some_workers[w], 1);
@@ -229,16 +234,16 @@ static void t_shrinks(void)
 }
 
 /* While the queue is growing there is no end to shrink to. */
-static void t_no_shrink_before_the_end(void)
+void test_checkout_tune__no_shrink_before_the_end(void)
 {
 	struct tune_batch now = busy;
 
 	now.entries = 1000;
 	now.busy_ns = 1000 * 1000;
 	now.queued = TUNE_MAX_BATCH;
-	check_uint(tune_batch_size(&now), ==, TUNE_MAX_BATCH);
+	cl_assert_equal_u(tune_batch_size(&now), TUNE_MAX_BATCH);
 	now.complete = 1;
-	check_uint(tune_batch_size(&now), <, TUNE_MAX_BATCH);
+	cl_assert_lt_u(tune_batch_size(&now), TUNE_MAX_BATCH);
 }
 
 static int is_waiting(int workers, int cores, uint64_t busy_ns, uint64_t run_ns)
@@ -255,42 +260,42 @@ static int is_waiting(int workers, int cores, uint64_t busy_ns, uint64_t run_ns)
 	return tune_is_waiting(&now);
 }
 
-static void t_waiting(void)
+void test_checkout_tune__waiting(void)
 {
 	const uint64_t s = 1000 * 1000 * 1000;
 
 	/* as many workers as cores, which always run */
-	check_int(is_waiting(2, 2, 2 * s, 2 * s), ==, 0);
-	check_int(is_waiting(8, 16, 8 * s, 7 * s), ==, 0);
+	cl_assert_equal_i(is_waiting(2, 2, 2 * s, 2 * s), 0);
+	cl_assert_equal_i(is_waiting(8, 16, 8 * s, 7 * s), 0);
 	/* more of them, which take turns */
-	check_int(is_waiting(32, 2, 32 * s, 32 * s), ==, 0);
+	cl_assert_equal_i(is_waiting(32, 2, 32 * s, 32 * s), 0);
 	/* a tenth of the time running, with a processor for each or not */
-	check_int(is_waiting(2, 2, 20 * s, 2 * s), ==, 1);
-	check_int(is_waiting(2, 16, 20 * s, 2 * s), ==, 1);
-	check_int(is_waiting(32, 2, 320 * s, 2 * s), ==, 1);
-	check_int(is_waiting(32, 2, 32 * s, 4 * s), ==, 1);
+	cl_assert_equal_i(is_waiting(2, 2, 20 * s, 2 * s), 1);
+	cl_assert_equal_i(is_waiting(2, 16, 20 * s, 2 * s), 1);
+	cl_assert_equal_i(is_waiting(32, 2, 320 * s, 2 * s), 1);
+	cl_assert_equal_i(is_waiting(32, 2, 32 * s, 4 * s), 1);
 	/* half of the time, which says nothing */
-	check_int(is_waiting(20, 2, 20 * s, 10 * s), ==, 0);
+	cl_assert_equal_i(is_waiting(20, 2, 20 * s, 10 * s), 0);
 	/* nothing is known */
-	check_int(is_waiting(2, 2, 0, 0), ==, 0);
-	check_int(is_waiting(2, 2, 2 * s, 0), ==, 0);
+	cl_assert_equal_i(is_waiting(2, 2, 0, 0), 0);
+	cl_assert_equal_i(is_waiting(2, 2, 2 * s, 0), 0);
 }
 
-static void t_guess_of_waiting(void)
+void test_checkout_tune__guess_of_waiting(void)
 {
 	struct tune_batch now = busy;
 
-	check_int(tune_is_waiting(&now), ==, 0);
+	cl_assert_equal_i(tune_is_waiting(&now), 0);
 	now.cores = 2;
-	check_int(tune_is_waiting(&now), ==, 0);
+	cl_assert_equal_i(tune_is_waiting(&now), 0);
 	now.workers = 32;
-	check_int(tune_is_waiting(&now), ==, 1);
+	cl_assert_equal_i(tune_is_waiting(&now), 1);
 	now.cores = 32;
-	check_int(tune_is_waiting(&now), ==, 0);
+	cl_assert_equal_i(tune_is_waiting(&now), 0);
 }
 
 /* A batch of a worker that waits is longer, but not by the same factor. */
-static void t_waiting_batch(void)
+void test_checkout_tune__waiting_batch(void)
 {
 	struct tune_batch now = busy;
 
@@ -298,15 +303,15 @@ static void t_waiting_batch(void)
 	now.entries = 1000;
 	now.busy_ns = now.entries * 5 * 1000 * 1000;
 	now.run_ns = now.busy_ns;
-	check_uint(tune_batch_size(&now), ==, 1);
+	cl_assert_equal_u(tune_batch_size(&now), 1);
 	now.run_ns = now.busy_ns / 100;
-	check_uint(tune_batch_size(&now), >=, 8);
-	check_uint(tune_batch_size(&now), <=, 32);
+	cl_assert_ge_u(tune_batch_size(&now), 8);
+	cl_assert_le_u(tune_batch_size(&now), 32);
 
 	/* It comes back within an interval in which the number is judged. */
 	now.is_judged = 1;
-	check_uint(tune_batch_size(&now), >=, 2);
-	check_uint(tune_batch_size(&now), <=, 8);
+	cl_assert_ge_u(tune_batch_size(&now), 2);
+	cl_assert_le_u(tune_batch_size(&now), 8);
 }
 
 /*
@@ -436,7 +441,7 @@ static const struct machine locked = { 2, 64, 60, 1000, 400 };
 static const struct machine arm = { 2, 64, 60, 0, 12000 };
 static const struct machine one_core = { 1, 64, 60, 0, 0 };
 
-static void t_auto_near_best(void)
+void test_checkout_tune__auto_near_best(void)
 {
 	const struct machine *all[] = {
 		&ssd, &large, &nfs, &far, &locked, &arm, &one_core
@@ -454,79 +459,79 @@ static void t_auto_near_best(void)
 			/* Of two seconds, trials take their part. */
 			double limit = seconds[j] > 2 ? 1.10 : 1.15;
 
-			if (!check(got.ms <= limit * best))
-				test_msg("machine %d, %d entries: %d ms, best %d ms",
-					 (int)i, (int)entries, (int)got.ms,
-					 (int)best);
+			if (got.ms > limit * best)
+				cl_failf("machine %d, %d entries: %d ms, "
+					 "best %d ms", (int)i, (int)entries,
+					 (int)got.ms, (int)best);
 		}
 	}
 }
 
-static void t_auto_number(void)
+void test_checkout_tune__auto_number(void)
 {
 	struct outcome got;
 
 	got = run_auto(&ssd, -1, 80000);
-	check_int(got.most, ==, 2);
-	check_int(got.last, ==, 2);
+	cl_assert_equal_i(got.most, 2);
+	cl_assert_equal_i(got.last, 2);
 	got = run_auto(&large, -1, 1000000);
-	check_int(got.last, >=, 16);
-	check_int(got.most, <=, 32);
+	cl_assert_ge_i(got.last, 16);
+	cl_assert_le_i(got.most, 32);
 	got = run_auto(&nfs, -1, 20000);
-	check_int(got.last, ==, 64);
+	cl_assert_equal_i(got.last, 64);
 	got = run_auto(&locked, -1, 20000);
-	check_int(got.last, <=, 32);
+	cl_assert_le_i(got.last, 32);
 	got = run_auto(&one_core, -1, 100000);
-	check_int(got.most, ==, 0);
+	cl_assert_equal_i(got.most, 0);
 }
 
 /* What does not help is taken back; at the end it may just be trying again. */
-static void t_auto_one_arm(void)
+void test_checkout_tune__auto_one_arm(void)
 {
 	struct outcome got = run_auto(&arm, -1, 1000);
 
-	check_int(got.last, <=, 2);
-	check(got.ms <= 1.05 * fixed_ms(&arm, 1, 1000));
+	cl_assert_le_i(got.last, 2);
+	cl_assert(got.ms <= 1.05 * fixed_ms(&arm, 1, 1000));
 }
 
-static void t_auto_limit(void)
+void test_checkout_tune__auto_limit(void)
 {
 	struct machine small = nfs;
 	struct tune_auto tune;
 	struct tune_sample now = { 0 };
 
 	small.max_workers = 5;
-	check_int(run_auto(&small, -1, 5000).most, ==, 5);
+	cl_assert_equal_i(run_auto(&small, -1, 5000).most, 5);
 	small.max_workers = 1;
-	check_int(run_auto(&small, -1, 500).most, ==, 0);
+	cl_assert_equal_i(run_auto(&small, -1, 500).most, 0);
 
 	/* It turned out that there cannot be as many as were wanted. */
 	tune_auto_init(&tune, 0, &now);
 	tune_auto_limit(&tune, 8, 64);
-	check_int(tune_auto_start(&tune, &now), >, 3);
+	cl_assert_gt_i(tune_auto_start(&tune, &now), 3);
 	tune_auto_limit(&tune, 8, 3);
-	check_int(tune_auto_next(&tune, &now), ==, 3);
+	cl_assert_equal_i(tune_auto_next(&tune, &now), 3);
 }
 
 /* What takes no time is not worth a worker. */
-static void t_auto_small(void)
+void test_checkout_tune__auto_small(void)
 {
-	check_int(run_auto(&ssd, -1, 1).most, ==, 0);
-	check_int(run_auto(&ssd, -1, 400).most, ==, 0);
-	check_int(run_auto(&ssd, -1, 2000).most, ==, 2);
-	check_int(run_auto(&nfs, -1, 3).most, ==, 0);
+	cl_assert_equal_i(run_auto(&ssd, -1, 1).most, 0);
+	cl_assert_equal_i(run_auto(&ssd, -1, 400).most, 0);
+	cl_assert_equal_i(run_auto(&ssd, -1, 2000).most, 2);
+	cl_assert_equal_i(run_auto(&nfs, -1, 3).most, 0);
 }
 
 /* What a single entry takes tells that there is waiting, even with one core. */
-static void t_auto_slow_first(void)
+void test_checkout_tune__auto_slow_first(void)
 {
 	const struct machine far_core = { 1, 64, 60, 30000, 0 };
 
-	check_int(run_auto(&far_core, -1, 1000).most, >=, 32);
+	cl_assert_ge_i(run_auto(&far_core, -1, 1000).most, 32);
 }
 
 /* The main process also waits for filters, and for objects to be fetched. */
-static void t_auto_other_waiting(void)
+void test_checkout_tune__auto_other_waiting(void)
 {
 	const uint64_t ms = 1000 * 1000;
 	struct tune_sample now = { 0 };
@@ -540,7 +545,7 @@ static void t_auto_other_waiting(void)
 	now.run_ns = 20 * ms;
 	now.queued = 1000;
 	tune_auto_limit(&tune, 2, 64);
-	check_int(tune_auto_start(&tune, &now), ==, 2);
+	cl_assert_equal_i(tune_auto_start(&tune, &now), 2);
 }
 
 /* What there was in an interval: entries per second, and how much each ran. */
@@ -575,17 +580,18 @@ static void check_series(int cores, int waited, const struct interval *series,
 			now.now_ns += ns;
 			now.entries = entries += series[i].rate * ns / 1e9;
 			now.run_ns = run_ns += series[i].running * ns * workers;
-			check_int(tune.workers, ==, workers);
+			cl_assert_equal_i(tune.workers, workers);
 			tune_auto_next(&tune, &now);
 		}
 		workers = tune.workers;
-		if (!check_int(workers, ==, series[i].want))
-			test_msg("after interval %d", (int)i);
+		if (workers != series[i].want)
+			cl_failf("%d workers after interval %d, expected %d",
+				 workers, (int)i, series[i].want);
 	}
 }
 
 /* As seen on slowfs and two processors, at 1 and at 5 ms for an operation. */
-static void t_auto_recorded(void)
+void test_checkout_tune__auto_recorded(void)
 {
 	const struct interval one_ms[] = {
 		{ 1882, 0.048, 16 },
@@ -605,7 +611,7 @@ static void t_auto_recorded(void)
 }
 
 /* More is asked of workers that wait than of those that run. */
-static void t_auto_gain(void)
+void test_checkout_tune__auto_gain(void)
 {
 	const struct interval waiting[] = {
 		{ 2000, 0.05, 16 },
@@ -635,49 +641,22 @@ static int is_worth(int threshold, size_t queued, int complete)
 	return tune_auto_is_worth(&tune, &now);
 }
 
-static void t_auto_threshold(void)
+void test_checkout_tune__auto_threshold(void)
 {
 	struct tune_auto tune;
 	struct tune_sample now = { 0 };
 
 	tune_auto_init(&tune, -1, &now);
-	check(!tune_auto_is_late(&tune, 0));
+	cl_assert(!tune_auto_is_late(&tune, 0));
 	tune_auto_init(&tune, 0, &now);
-	check(tune_auto_is_late(&tune, 0));
+	cl_assert(tune_auto_is_late(&tune, 0));
 
-	check(!is_worth(-1, 100, 1));
-	check(!is_worth(0, 1, 1));
-	check(is_worth(0, 2, 1));
-	check(!is_worth(100, 99, 1));
-	check(is_worth(100, 100, 1));
-	check(!is_worth(100, 100, 0));
-	check(!is_worth(100000, 99999, 0));
-	check(is_worth(100000, 100000, 0));
-}
-
-int cmd_main(int argc UNUSED, const char **argv UNUSED)
-{
-	TEST(t_complete(), "workers for a complete queue are those of the base");
-	TEST(t_huge_queue(), "large numbers do not overflow");
-	TEST(t_incomplete(), "workers are not started too early");
-	TEST(t_start_streaming(), "when to start workers");
-	TEST(t_bounds(), "bounds of a batch");
-	TEST(t_speed(), "batches follow the speed");
-	TEST(t_shrinks(), "batches shrink towards the end");
-	TEST(t_no_shrink_before_the_end(), "batches do not shrink before that");
-	TEST(t_waiting(), "when workers are said to wait");
-	TEST(t_guess_of_waiting(), "when they are expected to wait");
-	TEST(t_waiting_batch(), "batches of workers that wait");
-	TEST(t_auto_near_best(), "auto is near the best number");
-	TEST(t_auto_number(), "auto finds that number");
-	TEST(t_auto_one_arm(), "auto takes back what does not help");
-	TEST(t_auto_limit(), "auto stays within limits");
-	TEST(t_auto_small(), "auto starts no worker for a few entries");
-	TEST(t_auto_slow_first(), "auto sees that a single entry is slow");
-	TEST(t_auto_other_waiting(), "auto does not count what is no writing");
-	TEST(t_auto_recorded(), "auto adds none for which there is no processor");
-	TEST(t_auto_gain(), "auto keeps more only if they do enough more");
-	TEST(t_auto_threshold(), "auto obeys a threshold");
-
-	return test_done();
+	cl_assert(!is_worth(-1, 100, 1));
+	cl_assert(!is_worth(0, 1, 1));
+	cl_assert(is_worth(0, 2, 1));
+	cl_assert(!is_worth(100, 99, 1));
+	cl_assert(is_worth(100, 100, 1));
+	cl_assert(!is_worth(100, 100, 0));
+	cl_assert(!is_worth(100000, 99999, 0));
+	cl_assert(is_worth(100000, 100000, 0));
 }

@@ -3,9 +3,8 @@
  * What the machine lets us have: made-up trees of /proc and /sys, with all that
  * limits.c reads, and with what it must not stumble over.
  */
-#include "test-lib.h"
+#include "unit-test.h"
 #include "dir.h"
-#include "path.h"
 #include "parallel-checkout/limits.h"
 #include "strbuf.h"
 #include "thread-utils.h"
@@ -14,30 +13,54 @@
 #define MIB "048576"	/* after a 1 */
 #define CGROUP "sys/fs/cgroup"
 
-static char root[] = "t-checkout-limits.XXXXXX";
+static const char root[] = "root";
+
+/* Elsewhere none of these files is looked at. */
+static void skip_unless_linux(void)
+{
+#ifndef __linux__
+	cl_skip();
+#endif
+}
 
 static void put(const char *path, const char *text)
 {
 	char *full = xstrfmt("%s/%s", root, path);
 
-	if (safe_create_leading_directories(NULL, full))
-		die("cannot make the folder of '%s'", full);
+	for (char *p = full; (p = strchr(p, '/')); *p++ = '/') {
+		*p = '\0';
+		if (mkdir(full, 0777) && errno != EEXIST)
+			cl_failf("cannot make the folder '%s'", full);
+	}
 	write_file_buf(full, text, strlen(text));
 	free(full);
+}
+
+static int remove_tree(void)
+{
+	struct strbuf path = STRBUF_INIT;
+	int ret;
+
+	strbuf_addstr(&path, root);
+	ret = remove_dir_recursively(&path, 0);
+	strbuf_release(&path);
+	return ret;
+}
+
+void test_checkout_limits__cleanup(void)
+{
+	if (!access(root, F_OK))
+		remove_tree();
 }
 
 /* What the tree says; then it is removed. */
 static struct checkout_limits take(void)
 {
 	struct checkout_limits limits;
-	struct strbuf path = STRBUF_INIT;
 
 	memset(&limits, 0xff, sizeof(limits));
 	limits_read(&limits, root);
-	strbuf_addstr(&path, root);
-	if (remove_dir_recursively(&path, 0))
-		die_errno("cannot remove '%s'", root);
-	strbuf_release(&path);
+	cl_must_pass(remove_tree());
 	return limits;
 }
 
@@ -54,17 +77,17 @@ static void check_sums(const struct checkout_limits *limits)
 	int workers = min(min(LIMITS_MAX_WORKERS, limits->by_memory),
 			  min(limits->by_processes, limits->by_descriptors));
 
-	check_int(limits->cores, ==, cores < 1 ? 1 : cores);
-	check_int(limits->max_workers, ==, workers < 1 ? 1 : workers);
+	cl_assert_equal_i(limits->cores, cores < 1 ? 1 : cores);
+	cl_assert_equal_i(limits->max_workers, workers < 1 ? 1 : workers);
 }
 
 static void check_limits(int cpu_quota, int by_memory, int by_processes)
 {
 	struct checkout_limits limits = take();
 
-	check_int(limits.cpu_quota, ==, cpu_quota);
-	check_int(limits.by_memory, ==, by_memory);
-	check_int(limits.by_processes, ==, by_processes);
+	cl_assert_equal_i(limits.cpu_quota, cpu_quota);
+	cl_assert_equal_i(limits.by_memory, by_memory);
+	cl_assert_equal_i(limits.by_processes, by_processes);
 	check_sums(&limits);
 }
 
@@ -73,13 +96,15 @@ static void check_no_limits(void)
 	check_limits(INT_MAX, INT_MAX, INT_MAX);
 }
 
-static void t_nothing(void)
+void test_checkout_limits__nothing(void)
 {
+	skip_unless_linux();
 	check_no_limits();
 }
 
-static void t_meminfo(void)
+void test_checkout_limits__meminfo(void)
 {
+	skip_unless_linux();
 	/* 8 MiB less than that of five workers. */
 	put("proc/meminfo",
 	    "MemTotal:       24684104 kB\n"
@@ -104,8 +129,9 @@ static void t_meminfo(void)
 	check_limits(INT_MAX, 0, INT_MAX);
 }
 
-static void t_v2(void)
+void test_checkout_limits__v2(void)
 {
+	skip_unless_linux();
 	put("proc/self/cgroup", "0::/ci/job\n");
 	put(CGROUP "/ci/job/cpu.max", "150000 100000\n");
 	put(CGROUP "/ci/job/memory.max", "268435456\n");	/* 256 MiB */
@@ -131,8 +157,9 @@ static void t_v2(void)
 	check_limits(0, INT_MAX, 1);
 }
 
-static void t_v2_max(void)
+void test_checkout_limits__v2_max(void)
 {
+	skip_unless_linux();
 	put("proc/self/cgroup", "0::/ci\n");
 	put(CGROUP "/ci/cpu.max", "max 100000\n");
 	put(CGROUP "/ci/memory.max", "max\n");
@@ -143,8 +170,9 @@ static void t_v2_max(void)
 	check_no_limits();
 }
 
-static void t_v2_above(void)
+void test_checkout_limits__v2_above(void)
 {
+	skip_unless_linux();
 	/* A limit of any cgroup above is a limit, and so is that of the top. */
 	put("proc/self/cgroup", "0::/a/b/c\n");
 	put(CGROUP "/a/b/c/cpu.max", "800000 100000\n");
@@ -176,8 +204,9 @@ static void t_v2_above(void)
 	check_limits(2, INT_MAX, INT_MAX);
 }
 
-static void t_cached_files(void)
+void test_checkout_limits__cached_files(void)
 {
+	skip_unless_linux();
 	/* 256 MiB, all of them used, 128 + 64 of them for files. */
 	put("proc/self/cgroup", "0::/\n");
 	put(CGROUP "/memory.max", "268435456\n");
@@ -213,8 +242,9 @@ static void t_cached_files(void)
 	check_limits(INT_MAX, 4, INT_MAX);
 }
 
-static void t_v1(void)
+void test_checkout_limits__v1(void)
 {
+	skip_unless_linux();
 	/* On one system, the controllers are at different places. */
 	put("proc/self/cgroup",
 	    "12:pids:/user/p\n"
@@ -259,7 +289,7 @@ static void t_v1(void)
 	check_limits(1, 2, INT_MAX);
 }
 
-static void t_garbage(void)
+void test_checkout_limits__garbage(void)
 {
 	static const char *const garbage[] = {
 		"", "\n", " ", "-5\n", "- 5\n", "0x10 0x10\n", "5k 5k\n",
@@ -274,6 +304,7 @@ static void t_garbage(void)
 		"4:xcpu:/\n", "4:cpu\n",
 	};
 
+	skip_unless_linux();
 	for (size_t i = 0; i < ARRAY_SIZE(garbage); i++) {
 		put("proc/self/cgroup", "0::/\n7:memory,cpu,pids:/\n");
 		put("proc/meminfo", garbage[i]);
@@ -318,69 +349,44 @@ static void t_garbage(void)
 	check_no_limits();
 }
 
-#ifdef RLIMIT_NOFILE
-static void t_descriptors(void)
+void test_checkout_limits__descriptors(void)
 {
+#ifndef RLIMIT_NOFILE
+	cl_skip();
+#else
 	struct rlimit before, few;
 	struct checkout_limits limits;
 
-	if (getrlimit(RLIMIT_NOFILE, &before) || before.rlim_cur < 40) {
-		test_skip("few descriptors anyway");
-		return;
-	}
+	if (getrlimit(RLIMIT_NOFILE, &before) || before.rlim_cur < 40)
+		cl_skip(); /* few descriptors anyway */
 	few = before;
 	few.rlim_cur = 40;
-	if (setrlimit(RLIMIT_NOFILE, &few)) {
-		test_skip("the limit cannot be lowered");
-		return;
-	}
+	if (setrlimit(RLIMIT_NOFILE, &few))
+		cl_skip(); /* the limit cannot be lowered */
 	limits = take();
 	setrlimit(RLIMIT_NOFILE, &before);
-	check_int(limits.by_descriptors, ==, 10);
-	check_int(limits.max_workers, ==, 10);
-}
+	cl_assert_equal_i(limits.by_descriptors, 10);
+	cl_assert_equal_i(limits.max_workers, 10);
 #endif
+}
 
-static void t_processors(void)
+void test_checkout_limits__processors(void)
 {
 	struct checkout_limits limits = take();
 
-	check_int(limits.cpus_online, ==, online_cpus());
-	check_int(limits.cpus_allowed, >=, 1);
-	check_int(limits.cores, >=, 1);
-	check_int(limits.cores, <=, limits.cpus_online);
+	cl_assert_equal_i(limits.cpus_online, online_cpus());
+	cl_assert_ge_i(limits.cpus_allowed, 1);
+	cl_assert_ge_i(limits.cores, 1);
+	cl_assert_le_i(limits.cores, limits.cpus_online);
 	check_sums(&limits);
 }
 
-static void t_this_machine(void)
+void test_checkout_limits__this_machine(void)
 {
 	struct checkout_limits limits;
 
 	limits_read(&limits, "");
 	check_sums(&limits);
-	check_int(limits.max_workers, >=, 1);
-	check_int(limits.max_workers, <=, LIMITS_MAX_WORKERS);
-}
-
-int cmd_main(int argc UNUSED, const char **argv UNUSED)
-{
-	if (!mkdtemp(root) || rmdir(root))
-		die_errno("cannot make a temporary directory");
-
-	TEST(t_processors(), "processors");
-	TEST(t_this_machine(), "this machine");
-#ifdef RLIMIT_NOFILE
-	TEST(t_descriptors(), "descriptors");
-#endif
-#ifdef __linux__
-	TEST(t_nothing(), "no such files");
-	TEST(t_meminfo(), "memory of the machine");
-	TEST(t_v2(), "cgroup v2");
-	TEST(t_v2_max(), "cgroup v2 without limits");
-	TEST(t_v2_above(), "cgroup v2: limits above");
-	TEST(t_cached_files(), "cached files are not in the way");
-	TEST(t_v1(), "cgroup v1");
-	TEST(t_garbage(), "files that make no sense");
-#endif
-	return test_done();
+	cl_assert_ge_i(limits.max_workers, 1);
+	cl_assert_le_i(limits.max_workers, LIMITS_MAX_WORKERS);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "test-lib.h"
+#include "unit-test.h"
 #include "parallel-checkout/prune.h"
 #include "parallel-checkout/queue.h"
 #include "strbuf.h"
@@ -19,7 +19,7 @@ static void fill(struct checkout_queue *queue)
 	queue_init(queue);
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
 		queue_add(queue, i, paths[i]);
-	check_uint(queue->queued, ==, ARRAY_SIZE(paths));
+	cl_assert_equal_u(queue->queued, ARRAY_SIZE(paths));
 }
 
 /* Take the worker's next entry; returns its path. */
@@ -33,57 +33,56 @@ static const char *next(struct checkout_queue *queue, int worker)
 	return paths[id];
 }
 
-static void t_order(void)
+void test_checkout_queue__order(void)
 {
 	struct checkout_queue queue;
 	uint32_t id;
 
 	fill(&queue);
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		if (!check_int(queue_first(&queue, &id), ==, 0) ||
-		    !check_uint(id, ==, i))
-			break;
+		cl_assert_equal_i(queue_first(&queue, &id), 0);
+		cl_assert_equal_u(id, i);
 		queue_take(&queue, id);
 	}
-	check_int(queue_first(&queue, &id), ==, -1);
-	check_uint(queue.queued, ==, 0);
+	cl_assert_equal_i(queue_first(&queue, &id), -1);
+	cl_assert_equal_u(queue.queued, 0);
 	queue_release(&queue);
 }
 
-static void t_directories(void)
+void test_checkout_queue__directories(void)
 {
 	struct checkout_queue queue;
 	uint32_t id;
 
 	fill(&queue);
 	/* the fullest for the first, and it stays there */
-	check_str(next(&queue, 0), "big/1");
-	check_str(next(&queue, 0), "big/2");
+	cl_assert_equal_s(next(&queue, 0), "big/1");
+	cl_assert_equal_s(next(&queue, 0), "big/2");
 	/* half of what is left there is still the most */
-	check_str(next(&queue, 1), "big/3");
-	check_str(next(&queue, 2), "a");
-	check_str(next(&queue, 2), "z");
+	cl_assert_equal_s(next(&queue, 1), "big/3");
+	cl_assert_equal_s(next(&queue, 2), "a");
+	cl_assert_equal_s(next(&queue, 2), "z");
 	/* nothing left in the top; two are in "big" already */
-	check_str(next(&queue, 2), "big/4");
+	cl_assert_equal_s(next(&queue, 2), "big/4");
 	/* with as much for a fourth one as elsewhere, the first one wins */
-	check_str(next(&queue, 3), "big/5");
-	check_str(next(&queue, 3), "big/6");
+	cl_assert_equal_s(next(&queue, 3), "big/5");
+	cl_assert_equal_s(next(&queue, 3), "big/6");
 	/* the order of the queue goes on with what is left */
-	check_int(queue_first(&queue, &id), ==, 0);
-	check_str(paths[id], "big/sub/1");
+	cl_assert_equal_i(queue_first(&queue, &id), 0);
+	cl_assert_equal_s(paths[id], "big/sub/1");
 	queue_take(&queue, id);
-	check_str(next(&queue, 0), "big/7");
-	check_str(next(&queue, 3), "big/8");
-	check_str(next(&queue, 1), "small/1");
-	check_str(next(&queue, 1), "none");
-	check_str(next(&queue, 0), "none");
-	check_int(queue_first(&queue, &id), ==, -1);
-	check_uint(queue.queued, ==, 0);
+	cl_assert_equal_s(next(&queue, 0), "big/7");
+	cl_assert_equal_s(next(&queue, 3), "big/8");
+	cl_assert_equal_s(next(&queue, 1), "small/1");
+	cl_assert_equal_s(next(&queue, 1), "none");
+	cl_assert_equal_s(next(&queue, 0), "none");
+	cl_assert_equal_i(queue_first(&queue, &id), -1);
+	cl_assert_equal_u(queue.queued, 0);
 	queue_release(&queue);
 }
 
 /* No more than a few in the same directory while there are others. */
-static void t_crowd(void)
+void test_checkout_queue__crowd(void)
 {
 	struct checkout_queue queue;
 	struct strbuf path = STRBUF_INIT;
@@ -99,18 +98,18 @@ static void t_crowd(void)
 		queue_add(&queue, id, path.buf);
 	}
 	for (int worker = 0; worker < 10; worker++) {
-		check_int(queue_next(&queue, worker, &id), ==, 0);
+		cl_assert_equal_i(queue_next(&queue, worker, &id), 0);
 		in_big += id < 1000;
 		queue_take(&queue, id);
 	}
-	check_int(in_big, >, 1);
-	check_int(in_big, <=, 4);
+	cl_assert_gt_i(in_big, 1);
+	cl_assert_le_i(in_big, 4);
 	strbuf_release(&path);
 	queue_release(&queue);
 }
 
 /* Where there is an entry, there is one for each of any number of workers. */
-static void t_more_than_1023(void)
+void test_checkout_queue__more_than_1023(void)
 {
 	struct checkout_queue queue;
 	uint32_t id;
@@ -119,13 +118,11 @@ static void t_more_than_1023(void)
 	for (id = 0; id < 3000; id++)
 		queue_add(&queue, id, "dir/file");
 	for (int worker = 0; worker < 3000; worker++) {
-		if (!check_int(queue_next(&queue, worker, &id), ==, 0)) {
-			test_msg("worker %d", worker);
-			break;
-		}
+		if (queue_next(&queue, worker, &id))
+			cl_failf("nothing for worker %d", worker);
 		queue_take(&queue, id);
 	}
-	check_uint(queue.queued, ==, 0);
+	cl_assert_equal_u(queue.queued, 0);
 	queue_release(&queue);
 }
 
@@ -151,7 +148,7 @@ static uint32_t best_dir(const struct checkout_queue *queue)
 	return best;
 }
 
-static void t_random(void)
+void test_checkout_queue__random(void)
 {
 	struct checkout_queue queue;
 	struct strbuf path = STRBUF_INIT;
@@ -188,41 +185,40 @@ static void t_random(void)
 			chosen++;
 		}
 		if (queue_next(&queue, worker, &id)) {
-			check_uint(want, ==, QUEUE_NO_DIR);
+			cl_assert_equal_u(want, QUEUE_NO_DIR);
 			continue;
 		}
-		if (!check_uint(queue.slots[id].dir, ==, want))
-			break;
+		cl_assert_equal_u(queue.slots[id].dir, want);
 		queue_take(&queue, id);
 	}
-	check_int(chosen, >, 1000);
+	cl_assert_gt_i(chosen, 1000);
 	strbuf_release(&path);
 	queue_release(&queue);
 }
 
 /* Entries that are put off have a number and are not queued. */
-static void t_gaps(void)
+void test_checkout_queue__gaps(void)
 {
 	struct checkout_queue queue;
 	uint32_t id;
 
 	queue_init(&queue);
-	check_int(queue_first(&queue, &id), ==, -1);
-	check_int(queue_next(&queue, 5, &id), ==, -1);
+	cl_assert_equal_i(queue_first(&queue, &id), -1);
+	cl_assert_equal_i(queue_next(&queue, 5, &id), -1);
 	queue_add(&queue, 3, "d/a");
 	queue_add(&queue, 1000, "d/b");
-	check_int(queue_first(&queue, &id), ==, 0);
-	check_uint(id, ==, 3);
-	check(queue_same_dir(&queue, 3, 1000));
+	cl_assert_equal_i(queue_first(&queue, &id), 0);
+	cl_assert_equal_u(id, 3);
+	cl_assert(queue_same_dir(&queue, 3, 1000));
 	queue_take(&queue, id);
 	/* after the queue was empty for a while */
-	check_int(queue_first(&queue, &id), ==, 0);
-	check_uint(id, ==, 1000);
+	cl_assert_equal_i(queue_first(&queue, &id), 0);
+	cl_assert_equal_u(id, 1000);
 	queue_take(&queue, id);
-	check_int(queue_first(&queue, &id), ==, -1);
+	cl_assert_equal_i(queue_first(&queue, &id), -1);
 	queue_add(&queue, 1001, "d/c");
-	check_int(queue_next(&queue, 0, &id), ==, 0);
-	check_uint(id, ==, 1001);
+	cl_assert_equal_i(queue_next(&queue, 0, &id), 0);
+	cl_assert_equal_u(id, 1001);
 	queue_release(&queue);
 }
 
@@ -234,25 +230,24 @@ static void check_level(struct prune_list *list, const char *expect)
 	struct hashmap_iter iter;
 	struct strmap_entry *entry;
 
-	if (!check_int(prune_take_level(list, &level), ==, 0))
-		return;
+	cl_assert_equal_i(prune_take_level(list, &level), 0);
 	strset_for_each_entry(&level, &iter, entry)
 		string_list_append(&names, entry->key);
 	string_list_sort(&names);
 	for (size_t i = 0; i < names.nr; i++)
 		strbuf_addf(&got, "%s%s", i ? " " : "", names.items[i].string);
-	check_str(got.buf, expect);
+	cl_assert_equal_s(got.buf, expect);
 	string_list_clear(&names, 0);
 	strbuf_release(&got);
 	strset_clear(&level);
 }
 
-static void t_prune(void)
+void test_checkout_queue__prune(void)
 {
 	struct prune_list list = PRUNE_LIST_INIT;
 	struct strset level;
 
-	check_int(prune_take_level(&list, &level), ==, -1);
+	cl_assert_equal_i(prune_take_level(&list, &level), -1);
 	prune_add_parent(&list, "top");
 	prune_add_parent(&list, "a/b/c/file");
 	prune_add_parent(&list, "a/b/c/other");
@@ -263,18 +258,5 @@ static void t_prune(void)
 	prune_add_parent(&list, "b/d/e");
 	check_level(&list, "b/d");
 	check_level(&list, "a");
-	check_int(prune_take_level(&list, &level), ==, -1);
-}
-
-int cmd_main(int argc UNUSED, const char **argv UNUSED)
-{
-	TEST(t_order(), "the order of the queue");
-	TEST(t_directories(), "the order of directories");
-	TEST(t_crowd(), "few workers in a directory");
-	TEST(t_more_than_1023(), "very many workers in a directory");
-	TEST(t_random(), "the fullest directory, whatever came before");
-	TEST(t_gaps(), "numbers that are left out");
-	TEST(t_prune(), "directories to be removed, level by level");
-
-	return test_done();
+	cl_assert_equal_i(prune_take_level(&list, &level), -1);
 }

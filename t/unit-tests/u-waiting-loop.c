@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "test-lib.h"
+#include "unit-test.h"
+#include "strbuf.h"
 #include "trace.h"
 #include "waiting-loop.h"
 
@@ -47,6 +48,20 @@ static void iterate(struct waiting_loop *loop)
 		}
 }
 
+void test_waiting_loop__initialize(void)
+{
+	if (!HAVE_THREADS)
+		cl_skip();
+}
+
+/* Not every system says whether a thread has waited. */
+static void skip_unless_waiting_is_known(void)
+{
+#ifndef RUSAGE_THREAD
+	cl_skip();
+#endif
+}
+
 /* Returns how many iterations were done, or -1 if one was done twice. */
 static int run(struct rounds *rounds, size_t nr, int start, int *threads)
 {
@@ -63,12 +78,12 @@ static int run(struct rounds *rounds, size_t nr, int start, int *threads)
 		waiting_loop_try(&loop);
 	for (size_t i = 0; i < nr && n >= 0; i++)
 		n = rounds->done[i] > 1 ? -1 : n + rounds->done[i];
-	check_int(rounds->threads, ==, *threads);
+	cl_assert_equal_i(rounds->threads, *threads);
 	free(rounds->done);
 	return n;
 }
 
-static void t_all_once(void)
+void test_waiting_loop__all_once(void)
 {
 	const size_t numbers[] = { 0, 1, 7, 8, 9, 100, 1000, 54321 };
 
@@ -78,42 +93,36 @@ static void t_all_once(void)
 			int threads, n = run(&rounds, numbers[i], start,
 					     &threads);
 
-			check_int(n, ==, numbers[i]);
-			check_int(threads, ==,
-				  start < WAITING_LOOP_MAX_THREADS ?
-				  start : WAITING_LOOP_MAX_THREADS);
+			cl_assert_equal_i(n, numbers[i]);
+			cl_assert_equal_i(threads,
+					  start < WAITING_LOOP_MAX_THREADS ?
+					  start : WAITING_LOOP_MAX_THREADS);
 		}
 }
 
-static void t_waiting(void)
+void test_waiting_loop__waiting(void)
 {
 	struct rounds waiting = { .wait_us = 3000 };
 	struct rounds few = { .wait_us = 3000 };
 	struct rounds busy = { .spin_us = 200 };
 	int threads;
 
-#ifndef RUSAGE_THREAD
-	test_skip("this system does not say whether a thread has waited");
-	return;
-#endif
-	check_int(run(&waiting, 3000, 2, &threads), ==, 3000);
-	check_int(threads, ==, WAITING_LOOP_MAX_THREADS);
+	skip_unless_waiting_is_known();
+	cl_assert_equal_i(run(&waiting, 3000, 2, &threads), 3000);
+	cl_assert_equal_i(threads, WAITING_LOOP_MAX_THREADS);
 	/* no more than there is work for */
-	check_int(run(&few, 20, 1, &threads), ==, 20);
-	check_int(threads, <=, 5);
+	cl_assert_equal_i(run(&few, 20, 1, &threads), 20);
+	cl_assert_le_i(threads, 5);
 	/* slow, but not waiting */
-	check_int(run(&busy, 500, 3, &threads), ==, 500);
-	check_int(threads, ==, 3);
+	cl_assert_equal_i(run(&busy, 500, 3, &threads), 500);
+	cl_assert_equal_i(threads, 3);
 }
 
-static void t_waiting_in_directories(void)
+void test_waiting_loop__waiting_in_directories(void)
 {
 	int threads;
 
-#ifndef RUSAGE_THREAD
-	test_skip("this system does not say whether a thread has waited");
-	return;
-#endif
+	skip_unless_waiting_is_known();
 	for (size_t nr = 1; nr <= ARRAY_SIZE(dirs); nr++) {
 		struct rounds waiting = { .wait_us = 3000, .dirs = nr };
 		struct rounds late = { .wait_us = 3000, .dirs = nr,
@@ -121,12 +130,12 @@ static void t_waiting_in_directories(void)
 		struct rounds busy = { .spin_us = 200, .dirs = nr };
 
 		/* more than there are directories: they help */
-		check_int(run(&waiting, 2000, 2, &threads), ==, 2000);
-		check_int(threads, ==, WAITING_LOOP_MAX_THREADS);
-		check_int(run(&late, 1000, 0, &threads), ==, 1000);
-		check_int(threads, >, 4);
-		check_int(run(&busy, 300, 3, &threads), ==, 300);
-		check_int(threads, ==, 3);
+		cl_assert_equal_i(run(&waiting, 2000, 2, &threads), 2000);
+		cl_assert_equal_i(threads, WAITING_LOOP_MAX_THREADS);
+		cl_assert_equal_i(run(&late, 1000, 0, &threads), 1000);
+		cl_assert_gt_i(threads, 4);
+		cl_assert_equal_i(run(&busy, 300, 3, &threads), 300);
+		cl_assert_equal_i(threads, 3);
 	}
 }
 
@@ -134,8 +143,23 @@ static void t_waiting_in_directories(void)
 struct files {
 	unsigned char dir[1000], done[1000];
 	size_t left[ARRAY_SIZE(dirs)];	/* of each directory */
-	int has_begun;
+	int has_begun, has_ended;
+	struct strbuf wrong;
 };
+
+/*
+ * A thread cannot leave the test as cl_assert() does; it notes what is wrong
+ * first, and goes on if that makes sense.
+ */
+static int expect(struct files *files, const char *what, int got, int want)
+{
+	if (got == want)
+		return 1;
+	if (!files->wrong.len)
+		strbuf_addf(&files->wrong, "%s: %d, expected %d", what, got,
+			    want);
+	return 0;
+}
 
 static const char *file_path(struct waiting_loop *loop, size_t i)
 {
@@ -161,7 +185,8 @@ static int do_share(struct waiting_loop *loop,
 	struct files *files = loop->data;
 	int dir = -1;
 
-	if (!check(waiting_loop_next(loop, share)))
+	if (!expect(files, "there is a share",
+		    !!waiting_loop_next(loop, share), 1))
 		return -1;
 	for (size_t pos = share->begin; pos < share->end; pos++) {
 		size_t i = waiting_loop_at(share, pos);
@@ -182,7 +207,8 @@ static void play(struct waiting_loop *loop)
 {
 	static const int largest_first[] = { 2, 0, 4, 3, 1 };
 	struct files *files = loop->data;
-	struct waiting_loop_share shares[ARRAY_SIZE(dirs)] = { 0 }, late = { 0 };
+	struct waiting_loop_share shares[ARRAY_SIZE(dirs)] = { 0 };
+	struct waiting_loop_share late = { 0 };
 	int has_begun, of[ARRAY_SIZE(dirs)];
 
 	pthread_mutex_lock(&loop->mutex);
@@ -193,13 +219,14 @@ static void play(struct waiting_loop *loop)
 		return;
 
 	/* nobody has waited yet, so they get what comes next */
-	check_int(do_share(loop, &late, 0), ==, -1);
-	check_int(do_share(loop, &shares[0], 3), ==, -1);
+	expect(files, "first share", do_share(loop, &late, 0), -1);
+	expect(files, "second share", do_share(loop, &shares[0], 3), -1);
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
 		of[i] = do_share(loop, &shares[i], 0);
-		check_int(of[i], ==, largest_first[i]);
+		expect(files, "directory of a thread", of[i], largest_first[i]);
 	}
-	check_int(do_share(loop, &late, 0), ==, largest_first[0]);
+	expect(files, "directory of one that comes late",
+	       do_share(loop, &late, 0), largest_first[0]);
 
 	/* there is no other directory left, so a new one helps */
 	while (files->left[most_of(files->left)]) {
@@ -209,43 +236,46 @@ static void play(struct waiting_loop *loop)
 
 		COPY_ARRAY(before, files->left, ARRAY_SIZE(dirs));
 		dir = do_share(loop, &helper, 0);
-		if (!check_int(dir, >=, 0) ||
-		    !check_int(before[dir], ==, before[most_of(before)]))
+		if (!expect(files, "helps in one directory", dir >= 0, 1) ||
+		    !expect(files, "files left where one helps", before[dir],
+			    before[most_of(before)]))
 			return;
 		for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
 			if (files->left[of[i]] &&
-			    !check_int(do_share(loop, &shares[i], 0), ==, of[i]))
+			    !expect(files, "directory that a thread stays in",
+				    do_share(loop, &shares[i], 0), of[i]))
 				return;
 	}
-	check(!waiting_loop_next(loop, &late));
+	expect(files, "share behind the end",
+	       !!waiting_loop_next(loop, &late), 0);
+	files->has_ended = 1;
 }
 
-static void t_directories(void)
+void test_waiting_loop__directories(void)
 {
 	static const size_t size[] = { 80, 20, 100, 40, 60 };
-	struct files files = { 0 };
+	struct files files = { .wrong = STRBUF_INIT };
 	struct waiting_loop loop = {
 		.fn = play,
 		.path = file_path,
 		.data = &files,
 	};
 
-#ifndef RUSAGE_THREAD
-	test_skip("this system does not say whether a thread has waited");
-	return;
-#endif
+	skip_unless_waiting_is_known();
 	COPY_ARRAY(files.left, size, ARRAY_SIZE(size));
 	for (size_t round = 0; round < 100; round++)
 		for (size_t i = 0; i < ARRAY_SIZE(size); i++)
 			if (round < size[i])
 				files.dir[loop.nr++] = i;
 	waiting_loop_run(&loop, 1);
+	cl_assert_equal_s(files.wrong.buf, "");
+	cl_assert_equal_i(files.has_ended, 1);
 	for (size_t i = 0; i < loop.nr; i++)
-		if (!check_int(files.done[i], ==, 1))
-			break;
+		cl_assert_equal_i(files.done[i], 1);
+	strbuf_release(&files.wrong);
 }
 
-static void t_try(void)
+void test_waiting_loop__try(void)
 {
 	struct rounds fast = { 0 };
 	struct rounds waiting = { .wait_us = 3000 };
@@ -253,31 +283,18 @@ static void t_try(void)
 	int threads, n;
 
 	n = run(&fast, 900, 0, &threads);
-	check_int(threads, ==, 1);
-	check_int(n, >, 0);
-	check_int(n, <, 50);
-	check_int(run(&(struct rounds){ 0 }, 0, 0, &threads), ==, 0);
-	check_int(run(&(struct rounds){ 0 }, 3, 0, &threads), ==, 3);
+	cl_assert_equal_i(threads, 1);
+	cl_assert_gt_i(n, 0);
+	cl_assert_lt_i(n, 50);
+	cl_assert_equal_i(run(&(struct rounds){ 0 }, 0, 0, &threads), 0);
+	cl_assert_equal_i(run(&(struct rounds){ 0 }, 3, 0, &threads), 3);
 
 #ifndef RUSAGE_THREAD
 	return;
 #endif
-	check_int(run(&waiting, 900, 0, &threads), ==, 900);
-	check_int(threads, >, 4);
+	cl_assert_equal_i(run(&waiting, 900, 0, &threads), 900);
+	cl_assert_gt_i(threads, 4);
 	/* what does not even look does not tell */
-	check_int(run(&late, 900, 0, &threads), ==, 900);
-	check_int(threads, >, 4);
-}
-
-int cmd_main(int argc UNUSED, const char **argv UNUSED)
-{
-	if (!HAVE_THREADS)
-		test_skip_all("no threads");
-	TEST(t_all_once(), "each iteration is done once");
-	TEST(t_waiting(), "more threads if they wait, and only then");
-	TEST(t_waiting_in_directories(), "the same with directories");
-	TEST(t_directories(), "a directory is that of one thread, then all help");
-	TEST(t_try(), "a short loop is tried");
-
-	return test_done();
+	cl_assert_equal_i(run(&late, 900, 0, &threads), 900);
+	cl_assert_gt_i(threads, 4);
 }
