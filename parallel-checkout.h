@@ -25,25 +25,18 @@ struct conv_attrs;
 struct index_state;
 struct progress;
 
-enum pc_status {
-	/* Between parallel_checkout_finish() and _begin(). */
-	PC_UNINITIALIZED = 0,
+/*
+ * Are entries being written in another order than that of the index? They are
+ * when parallel_checkout_finish() has been called.
+ */
+int parallel_checkout_is_finishing(void);
 
-	/* Files are being removed; and have been, before _begin(). */
-	PC_REMOVING,
-	PC_REMOVED,
-
-	/* Entries are being offered. */
-	PC_ACCEPTING_ENTRIES,
-
-	/*
-	 * parallel_checkout_finish() has been called. Entries are written in
-	 * another order than that of the index.
-	 */
-	PC_RUNNING,
-};
-
-enum pc_status parallel_checkout_status(void);
+/*
+ * To be called before anything in the working tree is removed, renamed, replaced
+ * or made: a BUG() if workers have something to do. They believe what the main
+ * process knew of the paths.
+ */
+void parallel_checkout_assert_quiet(void);
 
 /* For parallel_checkout_begin(): */
 
@@ -55,14 +48,15 @@ enum pc_status parallel_checkout_status(void);
 #define PARALLEL_CHECKOUT_ATTRS_FROM_INDEX (1u << 0)
 
 /*
- * Whoever names the entries may wait for their files: unless a number of workers
- * is configured, write each entry when it is offered.
+ * The caller gets the names of entries one by one, from somebody who may wait for
+ * each file: unless a number of workers is configured, write each entry when it
+ * is offered.
  */
 #define PARALLEL_CHECKOUT_AT_ONCE (1u << 1)
 
 /*
- * Remove files, before any entry is written. For each entry that is not to be
- * there any more,
+ * Remove files, before any entry is written. For each entry whose file
+ * goes,
  *
  *	if (parallel_checkout_remove(ce))
  *		unlink_entry(ce, state.super_prefix);

@@ -26,9 +26,9 @@
 #define READ_SIZE (64 * 1024)
 
 /*
- * The delta bases of neighbouring files are what is worth to be kept; the
- * default of core.deltaBaseCacheLimit, 96 MiB, is meant for walks over history
- * and would be spent by each worker.
+ * Only the delta bases of neighbouring files are worth keeping. The default of
+ * core.deltaBaseCacheLimit, 96 MiB, is meant for walks over history and would be
+ * spent by each worker.
  */
 #define DELTA_BASE_CACHE_LIMIT (16 * 1024 * 1024)
 

@@ -84,8 +84,8 @@ enum checkout_status {
 
 	/*
 	 * Something failed, or would have had to be said to the user. Nothing
-	 * of the new file is left. The classic code will do it again, and
-	 * will say what is to be said.
+	 * of the new file is left. entry.c will do it again, with all
+	 * messages.
 	 */
 	CHECKOUT_DECLINED = 3,
 };

@@ -26,19 +26,13 @@ static const char *parse_workers(const char *value, int *nr)
 	return NULL;
 }
 
-static const char *env_value(const char *name)
+/* Do tests force a number? */
+static int get_test_workers(int *nr)
 {
+	const char *name = "GIT_TEST_CHECKOUT_WORKERS", *reason;
 	const char *value = getenv(name);
 
-	return value && *value ? value : NULL;
-}
-
-/* Is the number in the environment? */
-static int get_env_workers(const char *name, int *nr)
-{
-	const char *value = env_value(name), *reason;
-
-	if (!value)
+	if (!value || !*value)
 		return 0;
 	reason = parse_workers(value, nr);
 	if (reason)
@@ -52,11 +46,10 @@ void get_checkout_workers(struct checkout_workers *config)
 
 	config->nr = 0;
 	config->threshold = 0;
-	if (get_env_workers("GIT_TEST_CHECKOUT_WORKERS", &config->nr))
+	if (get_test_workers(&config->nr))
 		return;
 
-	if (!get_env_workers("GIT_CHECKOUT_WORKERS", &config->nr) &&
-	    !repo_config_get_value(the_repository, key, &value)) {
+	if (!repo_config_get_value(the_repository, key, &value)) {
 		if (!value)
 			git_die_config(the_repository, key,
 				       _("missing value for '%s'"), key);

@@ -214,7 +214,7 @@ void tune_auto_init(struct tune_auto *tune, int threshold,
 	begin_phase(tune, now, TUNE_ALONE);
 }
 
-int tune_auto_is_notable(const struct tune_auto *tune, uint64_t busy_ns)
+int tune_auto_should_observe(const struct tune_auto *tune, uint64_t busy_ns)
 {
 	return !tune->observed && busy_ns >= NOTABLE_NS;
 }
@@ -225,7 +225,7 @@ void tune_auto_observe(struct tune_auto *tune, const struct tune_sample *now)
 	begin_phase(tune, now, TUNE_ALONE);
 }
 
-int tune_auto_is_late(const struct tune_auto *tune, uint64_t busy_ns)
+int tune_auto_should_queue(const struct tune_auto *tune, uint64_t busy_ns)
 {
 	return tune->threshold >= 0 || busy_ns >= ALONE_NS;
 }

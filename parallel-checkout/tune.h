@@ -105,21 +105,22 @@ void tune_auto_init(struct tune_auto *tune, int threshold,
 		    const struct tune_sample *now);
 
 /*
- * The main process has been writing for busy_ns: is it worth to look how, with
- * tune_auto_observe()? What came before does not count then.
+ * The main process has been writing for busy_ns: should it be
+ * measured from now on, by tune_auto_observe()? What came before does not count
+ * then.
  */
-int tune_auto_is_notable(const struct tune_auto *tune, uint64_t busy_ns);
+int tune_auto_should_observe(const struct tune_auto *tune, uint64_t busy_ns);
 void tune_auto_observe(struct tune_auto *tune, const struct tune_sample *now);
 
 /*
  * The main process has been writing for busy_ns: should what comes next be
  * queued for workers, rather than written at once?
  */
-int tune_auto_is_late(const struct tune_auto *tune, uint64_t busy_ns);
+int tune_auto_should_queue(const struct tune_auto *tune, uint64_t busy_ns);
 
 /*
- * Is what has been queued worth to start workers? If so, tune_auto_limit() and
- * then tune_auto_start() are to be called.
+ * Is enough queued that workers may pay off? If so, tune_auto_limit() and then
+ * tune_auto_start() are to be called.
  */
 int tune_auto_is_worth(const struct tune_auto *tune,
 		       const struct tune_sample *now);

@@ -57,7 +57,7 @@ static void get_attrs(const struct checkout_conversion *conv,
 
 /*
  * Should the blob be streamed if it can be? An ident is expanded by the
- * streaming filter in another way than in core, and classic code streams it.
+ * streaming filter in another way than in core, and entry.c streams it.
  */
 static int is_better_streamed(const struct checkout_item *item, size_t size)
 {
@@ -311,8 +311,8 @@ void writer_begin_batch(struct checkout_writer *writer)
 }
 
 /*
- * Nothing is in the way of something that is to be gone. Like the classic code,
- * do not mind if it, or its directory, is not there.
+ * A removal cannot find anything in its way. As in entry.c, it is no error if the
+ * file, or its directory, is missing.
  */
 static enum checkout_status remove_item(struct checkout_writer *writer,
 					const struct checkout_item *item)
@@ -385,7 +385,7 @@ void writer_write(struct checkout_writer *writer,
 	/*
 	 * Nothing is removed or created before the content is there, so that
 	 * what cannot be read changes nothing. An entry on which anything would
-	 * have been said is not written, so that the classic code can say it.
+	 * have been said is not written, so that entry.c can say it.
 	 */
 	be_silent(&silence);
 	err = load_content(writer, item, &content);

@@ -4,18 +4,17 @@
 
 /*
  * Write one entry into the working tree: read the blob, convert it, create the
- * file; or remove one. The workers do nothing else, and the main process uses the same code
- * when it writes by itself.
+ * file; or remove one. The workers do nothing else, and the main process uses the
+ * same code when it writes by itself.
  *
  * The writer works on the optimistic assumption that the item's path is as the
  * item says. It decides nothing: whatever is not as expected is left alone and
- * answered with a status, and it says nothing, to anybody. What there is to be
- * said will be said by the classic code in entry.c, which the main process
- * then runs for the entry. So there is only one place that knows what Git does
- * and says when something is in the way or goes wrong.
+ * answered with a status, without any message. The main process then has entry.c
+ * write the entry. So there is only one place that knows what Git does and says
+ * when something is in the way or goes wrong.
  */
 
-#include "parallel-checkout/dirs.h"
+#include "dirs.h"
 #include "parallel-checkout/item.h"
 
 struct repository;
@@ -26,8 +25,8 @@ struct checkout_writer {
 	unsigned want_stat : 1;
 
 	/*
-	 * The last entry was a conflict. The next may be one, too; then it is
-	 * worth to look before the blob is read.
+	 * The last entry was a conflict. The next may be one, too, so look at
+	 * its path before its blob is read.
 	 */
 	unsigned expect_conflict : 1;
 

@@ -394,15 +394,15 @@ static struct outcome run_auto(const struct machine *m, int threshold,
 	int workers = 0, alone;
 
 	tune_auto_init(&tune, threshold, &now);
-	alone = !tune_auto_is_late(&tune, 0);
+	alone = !tune_auto_should_queue(&tune, 0);
 	while (done < entries && alone) {
 		now_us += 1 / speed(m, 1);
 		take_sample(m, &now, now_us, ++done, 1, entries);
 		now.busy_ns = now.now_ns;
-		if (tune_auto_is_notable(&tune, now.busy_ns))
+		if (tune_auto_should_observe(&tune, now.busy_ns))
 			tune_auto_observe(&tune, &now);
 		else
-			alone = !tune_auto_is_late(&tune, now.busy_ns);
+			alone = !tune_auto_should_queue(&tune, now.busy_ns);
 	}
 	if (tune_auto_is_worth(&tune, &now)) {
 		tune_auto_limit(&tune, m->cores, m->max_workers);
@@ -647,9 +647,9 @@ void test_checkout_tune__auto_threshold(void)
 	struct tune_sample now = { 0 };
 
 	tune_auto_init(&tune, -1, &now);
-	cl_assert(!tune_auto_is_late(&tune, 0));
+	cl_assert(!tune_auto_should_queue(&tune, 0));
 	tune_auto_init(&tune, 0, &now);
-	cl_assert(tune_auto_is_late(&tune, 0));
+	cl_assert(tune_auto_should_queue(&tune, 0));
 
 	cl_assert(!is_worth(-1, 100, 1));
 	cl_assert(!is_worth(0, 1, 1));

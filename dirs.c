@@ -3,8 +3,9 @@
  * Walk a working tree by directory handles; see dirs.h for the why.
  */
 #include "git-compat-util.h"
-#include "parallel-checkout/dirs.h"
-#include "symlinks.h"
+#include "dirs.h"
+#include "gettext.h"
+#include "wrapper.h"
 
 /*
  * verify_path() lets no path with such a component into the index, so nobody
@@ -265,7 +266,6 @@ void dirs_release(struct dir_handles *dirs)
 void dirs_forget(struct dir_handles *dirs)
 {
 	strbuf_reset(&dirs->path);
-	invalidate_lstat_cache();
 }
 
 /* The path of `name` in the current directory; free() it. */
@@ -275,10 +275,20 @@ static char *whole_path(const struct dir_handles *dirs, const char *name)
 		       dirs->path.len ? "/" : "", name);
 }
 
+/* Is this a directory, and no symbolic link? Sets errno if not. */
+static int is_real_dir(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st))
+		return 0;
+	errno = ENOTDIR;
+	return S_ISDIR(st.st_mode);
+}
+
 int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
 	       int make)
 {
-	size_t root_len = dirs->root.len;
 	struct strbuf dir = STRBUF_INIT;
 	size_t end = 0;
 	int ret = 0;
@@ -287,7 +297,7 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
 	while (!ret && end < len) {
 		size_t name_at = end + !!end;
 		const char *slash = memchr(path + name_at, '/', len - name_at);
-		size_t next = slash ? slash - path : len;
+		size_t next = slash ? (size_t)(slash - path) : len;
 
 		if (is_bad_component(path + name_at, next - name_at)) {
 			errno = EINVAL;
@@ -296,20 +306,12 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
 		}
 		strbuf_add(&dir, path + end, next - end);
 		end = next;
-		if (has_dirs_only_path(dir.buf, dir.len, root_len))
+		if (is_real_dir(dir.buf))
 			continue;
-		ret = -1;
-		if (!make) {
-			struct stat st;
-
-			if (!lstat(dir.buf, &st))
-				errno = ENOTDIR;
-		} else if (!mkdir(dir.buf, 0777) || errno == EEXIST) {
-			if (has_dirs_only_path(dir.buf, dir.len, root_len))
-				ret = 0;
-			else
-				errno = ENOTDIR;
-		}
+		if (errno != ENOENT || !make ||
+		    (mkdir(dir.buf, 0777) && errno != EEXIST) ||
+		    !is_real_dir(dir.buf))
+			ret = -1;
 	}
 	strbuf_reset(&dirs->path);
 	if (!ret)
@@ -383,3 +385,115 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name)
 }
 
 #endif /* NO_OPENAT */
+
+/* -- whole paths -- */
+
+/*
+ * Enter the directory of the path and return the name in it, or NULL with errno
+ * set. In both cases leave() is to be called. Handles are not kept: what they
+ * stand for may be moved away.
+ */
+static const char *enter(struct dir_handles *dirs, const char *path,
+			 size_t base_len)
+{
+	size_t len = strlen(path), root_len, name_at;
+	char *root;
+	int ret;
+
+	/* As for the system call with this path. */
+	if (len >= PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return NULL;
+	}
+	for (root_len = base_len < len ? base_len : len; root_len; root_len--)
+		if (is_dir_sep(path[root_len - 1]))
+			break;
+	for (name_at = len; name_at > root_len; name_at--)
+		if (is_dir_sep(path[name_at - 1]))
+			break;
+
+	root = xmemdupz(path, root_len);
+	ret = dirs_open_root(dirs, root);
+	free(root);
+	if (ret < 0 ||
+	    dirs_enter(dirs, path + root_len,
+		       name_at > root_len ? name_at - root_len - 1 : 0, 0) < 0)
+		return NULL;
+	return path + name_at;
+}
+
+static int leave(struct dir_handles *dirs, int ret)
+{
+	int saved_errno = errno;
+
+	dirs_release(dirs);
+	errno = saved_errno;
+	return ret;
+}
+
+int beneath_create(const char *path, size_t base_len, mode_t mode)
+{
+	struct dir_handles dirs = DIR_HANDLES_INIT;
+	const char *name = enter(&dirs, path, base_len);
+
+	return leave(&dirs, name ? dirs_create(&dirs, name, mode) : -1);
+}
+
+int beneath_open(const char *path, size_t base_len)
+{
+	struct dir_handles dirs = DIR_HANDLES_INIT;
+	const char *name = enter(&dirs, path, base_len);
+
+	/*
+	 * What is wrong with a leading directory is for those to say who make
+	 * them.
+	 */
+	if (!name && strlen(path) < PATH_MAX &&
+	    errno != EMFILE && errno != ENFILE)
+		errno = ENOTDIR;
+	return leave(&dirs, name ? dirs_open_file(&dirs, name) : -1);
+}
+
+int beneath_mkdir(const char *path, size_t base_len)
+{
+	struct dir_handles dirs = DIR_HANDLES_INIT;
+	const char *name = enter(&dirs, path, base_len);
+
+	return leave(&dirs, name ? dirs_mkdir(&dirs, name) : -1);
+}
+
+int beneath_symlink(const char *target, const char *path, size_t base_len)
+{
+	struct dir_handles dirs = DIR_HANDLES_INIT;
+	const char *name = enter(&dirs, path, base_len);
+
+	return leave(&dirs, name ? dirs_symlink(&dirs, target, name) : -1);
+}
+
+int beneath_unlink(const char *path, size_t base_len)
+{
+	struct dir_handles dirs = DIR_HANDLES_INIT;
+	const char *name = enter(&dirs, path, base_len);
+
+	return leave(&dirs, name ? dirs_unlink(&dirs, name) : -1);
+}
+
+int beneath_rmdir(const char *path, size_t base_len)
+{
+	struct dir_handles dirs = DIR_HANDLES_INIT;
+	const char *name = enter(&dirs, path, base_len);
+
+	return leave(&dirs, name ? dirs_rmdir(&dirs, name) : -1);
+}
+
+int beneath_unlink_or_warn(const char *path, size_t base_len)
+{
+	return warn_if_unremovable("unlink", path,
+				   beneath_unlink(path, base_len));
+}
+
+int beneath_rmdir_or_warn(const char *path, size_t base_len)
+{
+	return warn_if_unremovable("rmdir", path,
+				   beneath_rmdir(path, base_len));
+}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PARALLEL_CHECKOUT_DIRS_H
-#define PARALLEL_CHECKOUT_DIRS_H
+#ifndef DIRS_H
+#define DIRS_H
 
 /*
- * Handles of directories beneath the root of a working tree.
+ * Safe paths: operations in a working tree that do not go through a symbolic link,
+ * by handles of directories, or on whole paths at the end of this file.
  *
  * A path below the root is walked one component at a time, from the handle of
  * one directory to that of the next, and never through a symbolic link. What
@@ -15,8 +16,7 @@
  * there are no descriptors left, the parents' are given up.
  *
  * Where the platform has no openat() and kin (NO_OPENAT), the same interface
- * works with whole paths, and has_dirs_only_path() checks the leading
- * directories, as in entry.c.
+ * works with whole paths, and looks at the leading directories first.
  */
 
 #include "strbuf.h"
@@ -98,4 +98,38 @@ int dirs_symlink(struct dir_handles *dirs, const char *target,
 int dirs_unlink(struct dir_handles *dirs, const char *name);
 int dirs_rmdir(struct dir_handles *dirs, const char *name);
 
-#endif /* PARALLEL_CHECKOUT_DIRS_H */
+/*
+ * System calls on whole paths in a working tree that do not go through a
+ * symbolic link, whatever anybody does to the leading directories meanwhile.
+ *
+ * Checking the leading directories first and then using the path is not
+ * enough: what was a directory can be a link by then, and the cache in
+ * symlinks.c remembers for long what was one.
+ *
+ * The first base_len bytes of a path, up to their last slash, are trusted, and
+ * may go through symbolic links; cf. base_dir in struct checkout. The functions
+ * return what the system call of that name does and set errno likewise. With
+ * ENOTDIR or ELOOP a leading directory is there and is none.
+ */
+
+int beneath_create(const char *path, size_t base_len, mode_t mode);
+int beneath_mkdir(const char *path, size_t base_len);
+int beneath_symlink(const char *target, const char *path, size_t base_len);
+int beneath_unlink(const char *path, size_t base_len);
+int beneath_rmdir(const char *path, size_t base_len);
+
+/*
+ * Open a file for reading. Where its directory cannot be entered, for whatever
+ * reason, there is no file: that is ENOTDIR, unless the path is too long or there
+ * are no descriptors left.
+ */
+int beneath_open(const char *path, size_t base_len);
+
+/*
+ * The ones above, with a warning, of the words that the functions without "beneath"
+ * have, unless what is to be removed is not there.
+ */
+int beneath_unlink_or_warn(const char *path, size_t base_len);
+int beneath_rmdir_or_warn(const char *path, size_t base_len);
+
+#endif /* DIRS_H */

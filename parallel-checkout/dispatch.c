@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Start, feed and drain workers, or do without; see dispatch.h.
+ */
+#define USE_THE_REPOSITORY_VARIABLE
+#include "git-compat-util.h"
+#include "gettext.h"
+#include "parallel-checkout/engine.h"
+#include "parallel-checkout/limits.h"
+#include "parallel-checkout/run-clock.h"
+#include "repository.h"
+#include "strvec.h"
+#include "thread-utils.h"
+#include "trace.h"
+#include "trace2.h"
+
+/* Entries queued between two looks at the workers. */
+#define ENTRIES_PER_LOOK 32
+
+/* Entries queued between two decisions about whether to start workers. */
+#define ENTRIES_PER_DECISION 32
+
+/* For how long this process has been running. */
+static uint64_t time_running(void)
+{
+	struct run_clock clock;
+	uint64_t ns;
+
+	run_clock_init(&clock);
+	ns = run_clock_ns(&clock);
+	run_clock_release(&clock);
+	return ns;
+}
+
+static int is_complete(const struct parallel_checkout *pc)
+{
+	return pc->phase == PHASE_DRAINING;
+}
+
+/* What is known about the speed so far. */
+static void take_sample(struct parallel_checkout *pc, struct tune_sample *now)
+{
+	memset(now, 0, sizeof(*now));
+	now->now_ns = getnanotime();
+	now->busy_ns = pc->dispatch.alone_ns;
+	now->entries = pc->dispatch.alone_entries + pc->dispatch.pool.stats.entries;
+	now->bytes = pc->dispatch.alone_bytes + pc->dispatch.pool.stats.bytes;
+	now->run_ns = pc->dispatch.alone_run_ns + pc->dispatch.pool.stats.run_ns;
+	now->queued = pc->queue.queued;
+	now->complete = is_complete(pc);
+}
+
+int pc_init_dispatch(struct parallel_checkout *pc)
+{
+	struct tune_sample now;
+
+	if (pc->config.nr)
+		return pc->config.nr == 1;
+
+	take_sample(pc, &now);
+	tune_auto_init(&pc->dispatch.tune, pc->config.threshold, &now);
+	return !tune_auto_should_queue(&pc->dispatch.tune, 0);
+}
+
+void pc_release_dispatch(struct parallel_checkout *pc)
+{
+	if (pc->dispatch.pool_started)
+		pool_finish(&pc->dispatch.pool);
+}
+
+int pc_reconsider_workers(struct parallel_checkout *pc)
+{
+	struct checkout_dispatch *d = &pc->dispatch;
+
+	if (tune_auto_should_observe(&d->tune, d->alone_ns)) {
+		struct tune_sample now;
+
+		/* At least one more, to see how it does. */
+		d->observed_ns = d->alone_ns;
+		d->observed_entries = d->alone_entries;
+		d->observed_running_ns = time_running();
+		take_sample(pc, &now);
+		tune_auto_observe(&d->tune, &now);
+		return 0;
+	}
+	if (pc->at_once || !tune_auto_should_queue(&d->tune, d->alone_ns))
+		return 0;
+	d->alone_run_ns = time_running() - d->observed_running_ns;
+	return 1;
+}
+
+int pc_write_alone(struct parallel_checkout *pc,
+		   const struct queued_entry *entry)
+{
+	uint64_t start_ns = getnanotime();
+
+	if (pc_write_here(pc, entry))
+		return -1;
+	pc->dispatch.alone_entries++;
+	pc->dispatch.alone_bytes = pc->writer.bytes;
+	pc_advance_throughput(pc);
+	if (!pc->config.nr) {
+		pc->dispatch.alone_ns += getnanotime() - start_ns;
+		if (pc_reconsider_workers(pc))
+			pc_enter(pc, pc_has_workers(pc) ? PHASE_STREAMING :
+							  PHASE_QUEUEING);
+	}
+	return 0;
+}
+
+int pc_has_workers(const struct parallel_checkout *pc)
+{
+	return pc->dispatch.pool_started && pc->dispatch.pool.running;
+}
+
+/* Give the next entries of the queue to a worker. */
+static void send_batch(struct parallel_checkout *pc, int worker)
+{
+	const struct tune_batch now = {
+		.workers = pool_in_use(&pc->dispatch.pool),
+		.cores = pc->dispatch.cores,
+		.queued = pc->queue.queued,
+		.complete = is_complete(pc),
+		.is_judged = !pc->config.nr,
+		.entries = pc->dispatch.pool.stats.entries + pc->dispatch.alone_entries -
+			pc->dispatch.observed_entries,
+		.busy_ns = pc->dispatch.pool.stats.busy_ns + pc->dispatch.alone_ns -
+			pc->dispatch.observed_ns,
+		.run_ns = pc->dispatch.pool.stats.run_ns + pc->dispatch.alone_run_ns,
+	};
+	int by_directory = tune_is_waiting(&now);
+	size_t size = tune_batch_size(&now), n = 0;
+	uint32_t id, last = 0;
+
+	pool_begin_batch(&pc->dispatch.pool, worker);
+	while (n < size &&
+	       !(by_directory ? queue_next(&pc->queue, worker, &id) :
+				queue_first(&pc->queue, &id))) {
+		struct checkout_item item;
+
+		/*
+		 * A worker that begins a directory should rather finish it
+		 * than have another one work in it at the same time.
+		 */
+		if (n && n >= size / 2 && !queue_same_dir(&pc->queue, id, last))
+			break;
+
+		pc_prepare_item(pc, &pc->entries[id], id, &item);
+		if (pool_add_item(&pc->dispatch.pool, worker, &item))
+			break;
+		queue_take(&pc->queue, id);
+		pc->entries[id].was_sent = 1;
+		pc->in_flight++;
+		last = id;
+		n++;
+	}
+	pool_end_batch(&pc->dispatch.pool, worker);
+}
+
+static void take_result(struct parallel_checkout *pc,
+			const struct checkout_result *result)
+{
+	struct queued_entry *entry = &pc->entries[result->id];
+
+	pc->in_flight--;
+	entry->status = result->status;
+	pc->removals += entry->remove;
+	if (entry->dir)
+		return;
+	if (result->status != CHECKOUT_WRITTEN) {
+		if (result->status == CHECKOUT_CONFLICT)
+			pc->conflicts++;
+		else
+			pc->declined++;
+		pc_put_off(pc, entry);
+		return;
+	}
+	if (!entry->remove)
+		pc_entry_written(pc, entry->ce, entry->nr_checkouts, result);
+	pc_advance_progress(pc);
+}
+
+static void trace_workers(const struct parallel_checkout *pc, const char *why)
+{
+	struct strbuf msg = STRBUF_INIT;
+
+	if (trace2_is_enabled()) {
+		strbuf_addf(&msg, "%d: %s", pool_in_use(&pc->dispatch.pool), why);
+		trace2_data_string("pcheckout", the_repository,
+				   "workers/used", msg.buf);
+	}
+	strbuf_release(&msg);
+}
+
+/* Start `nr` more workers. */
+static void start_more(struct parallel_checkout *pc, int nr)
+{
+	struct strvec args = STRVEC_INIT;
+	int started;
+
+	strvec_push(&args, "checkout--worker");
+	if (*pc->root)
+		strvec_pushf(&args, "--root=%s", pc->root);
+	if (pc->want_stat)
+		strvec_push(&args, "--stat");
+
+	started = pool_start(&pc->dispatch.pool, nr, &args);
+	pc->dispatch.workers_started += started;
+	if (started < nr) {
+		if (pc->config.nr)
+			warning(_("could start only %d of %d checkout workers; this takes longer"),
+				started, nr);
+		tune_auto_limit(&pc->dispatch.tune, pc->dispatch.cores, pc->dispatch.pool.nr);
+	}
+	strvec_clear(&args);
+}
+
+/* See whether another number of workers might be better. */
+static void adjust_workers(struct parallel_checkout *pc)
+{
+	struct tune_sample now;
+	int had = pc->dispatch.tune.workers, want;
+
+	take_sample(pc, &now);
+	want = tune_auto_next(&pc->dispatch.tune, &now);
+	if (want == had)
+		return;
+	if (want > pc->dispatch.pool.nr)
+		start_more(pc, want - pc->dispatch.pool.nr);
+	else
+		pool_use(&pc->dispatch.pool, want);
+	trace_workers(pc, pc->dispatch.tune.why);
+}
+
+static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
+{
+	struct checkout_result result;
+	uint32_t id;
+	int worker;
+
+	pc->dispatch.since_look = 0;
+	if (!pc->config.nr && pc->queue.queued)
+		adjust_workers(pc);
+	while (pc->queue.queued &&
+	       (worker = pool_free_worker(&pc->dispatch.pool)) >= 0)
+		send_batch(pc, worker);
+
+	pool_poll(&pc->dispatch.pool, timeout_ms);
+
+	while (pool_next_result(&pc->dispatch.pool, &result))
+		take_result(pc, &result);
+	pc_advance_throughput(pc);
+	while (pool_next_lost(&pc->dispatch.pool, &id)) {
+		pc->in_flight--;
+		pc_put_off(pc, &pc->entries[id]);
+	}
+	if (pc->phase == PHASE_STREAMING && !pc_has_workers(pc))
+		pc_enter(pc, PHASE_QUEUEING);
+}
+
+void pc_drain(struct parallel_checkout *pc)
+{
+	while (pc_has_workers(pc) && (pc->queue.queued || pc->in_flight))
+		look_at_workers(pc, -1);
+}
+
+void pc_enqueue(struct parallel_checkout *pc, const struct queued_entry *entry)
+{
+	uint32_t id = pc->nr;
+	size_t len;
+
+	entry = pc_append(pc, entry);
+	queue_add(&pc->queue, id, pc_entry_path(pc, entry, &len));
+}
+
+/* How many workers to start for what is queued; 0 for none. */
+static int choose_workers(struct parallel_checkout *pc)
+{
+	struct checkout_limits limits;
+	struct tune_sample now;
+
+	if (pc->config.nr)
+		return tune_workers(pc->config.nr, pc->config.threshold,
+				    pc->queue.queued, is_complete(pc));
+
+	if (!pc->queue.queued ||
+	    (!is_complete(pc) && pc->queue.queued % ENTRIES_PER_DECISION))
+		return 0;
+	take_sample(pc, &now);
+	if (!tune_auto_is_worth(&pc->dispatch.tune, &now))
+		return 0;
+
+	/* Reading the limits costs more than all that comes before. */
+	if (!pc->dispatch.cores) {
+		limits_read(&limits, "");
+		pc->dispatch.cores = limits.cores;
+		tune_auto_limit(&pc->dispatch.tune, limits.cores, limits.max_workers);
+	}
+	return tune_auto_start(&pc->dispatch.tune, &now);
+}
+
+void pc_start_workers(struct parallel_checkout *pc)
+{
+	int nr;
+
+	if (pc->dispatch.pool_started || !pc->root)
+		return;
+	nr = choose_workers(pc);
+	if (!nr)
+		return;
+	if (pc->config.nr)
+		pc->dispatch.cores = online_cpus();
+	pool_init(&pc->dispatch.pool, pc->config.nr ? nr : pc->dispatch.tune.max_workers,
+		  the_hash_algo, !pc->config.nr);
+	pc->dispatch.pool_started = 1;
+	start_more(pc, nr);
+	trace_workers(pc, pc->config.nr ? "configured" : pc->dispatch.tune.why);
+	if (pc->phase == PHASE_QUEUEING && pc_has_workers(pc))
+		pc_enter(pc, PHASE_STREAMING);
+}
+
+void pc_keep_workers_busy(struct parallel_checkout *pc)
+{
+	if (!pc->dispatch.pool_started)
+		pc_start_workers(pc);
+	if (pc_has_workers(pc) && ++pc->dispatch.since_look >= ENTRIES_PER_LOOK)
+		look_at_workers(pc, 0);
+}
+
+/*
+ * Write what is queued in this process: there are too few entries, or no
+ * workers.
+ */
+static void write_queued_here(struct parallel_checkout *pc)
+{
+	uint32_t id;
+
+	while (!queue_first(&pc->queue, &id)) {
+		queue_take(&pc->queue, id);
+		if (pc_write_here(pc, &pc->entries[id])) {
+			pc->declined++;
+			pc_put_off(pc, &pc->entries[id]);
+		} else {
+			pc->entries[id].status = CHECKOUT_WRITTEN;
+			pc_advance_throughput(pc);
+			pc_advance_progress(pc);
+		}
+	}
+}
+
+void pc_write_queued(struct parallel_checkout *pc)
+{
+	pc_enter(pc, PHASE_DRAINING);
+	pc_start_workers(pc);
+	pc_drain(pc);
+	write_queued_here(pc);
+	pc_enter(pc, PHASE_DRAINED);
+}

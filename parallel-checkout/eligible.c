@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which entries are fit for a worker; see eligible.h.
+ */
+#define USE_THE_REPOSITORY_VARIABLE
+#include "git-compat-util.h"
+#include "attr.h"
+#include "convert.h"
+#include "entry.h"
+#include "environment.h"
+#include "parallel-checkout/engine.h"
+#include "read-cache.h"
+#include "repository.h"
+
+/*
+ * A path that is longer is not for us. entry.c says so, as no system call takes
+ * it, while a worker could well reach it by handles.
+ */
+#define MAX_PATH_LEN (PATH_MAX < POOL_MAX_PATH ? PATH_MAX : POOL_MAX_PATH)
+
+void pc_forget_barriers(struct parallel_checkout *pc)
+{
+	if (pc->lookup.barriers_known)
+		barriers_release(&pc->lookup.barriers);
+	pc->lookup.barriers_known = 0;
+	pc->lookup.last_barrier = NULL;
+}
+
+enum checkout_barrier pc_find_barrier(struct parallel_checkout *pc,
+					  const struct cache_entry *ce)
+{
+	enum checkout_barrier barrier;
+
+	/* What was written then may lead to other files. */
+	if (pc->lookup.last_barrier && ce != pc->lookup.last_barrier)
+		pc_forget_barriers(pc);
+	if (!pc->lookup.barriers_known) {
+		barriers_init(&pc->lookup.barriers, the_repository,
+			      pc->state->base_dir, !pc->lookup.attrs_from_index);
+		pc->lookup.barriers_known = 1;
+	}
+	barrier = barrier_at(&pc->lookup.barriers, ce);
+	if (barrier != BARRIER_NONE)
+		pc->lookup.last_barrier = ce;
+	return barrier;
+}
+
+void pc_set_attrs(struct queued_entry *entry, const struct conv_attrs *ca)
+{
+	entry->has_attrs = 1;
+	entry->drv = ca->drv;
+	entry->attr_action = ca->attr_action;
+	entry->crlf_action = ca->crlf_action;
+	entry->ident = !!ca->ident;
+
+	/*
+	 * The string belongs to the attribute stack, which drops it when it
+	 * comes to another directory.
+	 */
+	entry->encoding = ca->working_tree_encoding ?
+		strintern(ca->working_tree_encoding) : NULL;
+}
+
+void pc_look_up_attrs(const struct parallel_checkout *pc,
+			  struct queued_entry *entry)
+{
+	struct conv_attrs ca;
+
+	git_attr_set_real_dirs(pc->lookup.barriers.in_place);
+	convert_attrs(pc->state->istate, &ca, entry->ce->name);
+	git_attr_set_real_dirs(0);
+	pc_set_attrs(entry, &ca);
+}
+
+void pc_get_attrs(const struct queued_entry *entry, struct conv_attrs *ca)
+{
+	ca->drv = entry->drv;
+	ca->attr_action = entry->attr_action;
+	ca->crlf_action = entry->crlf_action;
+	ca->ident = entry->ident;
+	ca->working_tree_encoding = entry->encoding;
+}
+
+void pc_get_conversion(const struct queued_entry *entry,
+			   struct checkout_conversion *conv)
+{
+	if (output_eol(entry->crlf_action) != EOL_CRLF)
+		conv->eol = CHECKOUT_EOL_AS_IS;
+	else if (entry->crlf_action == CRLF_TEXT_CRLF)
+		conv->eol = CHECKOUT_EOL_CRLF;
+	else
+		conv->eol = CHECKOUT_EOL_AUTO_CRLF;
+	conv->ident = entry->ident;
+	conv->encoding = entry->encoding;
+}
+
+int pc_has_eligible_type(const struct parallel_checkout *pc,
+			     const struct cache_entry *ce)
+{
+	return (S_ISREG(ce->ce_mode) ||
+		(S_ISLNK(ce->ce_mode) && has_symlinks)) &&
+		pc->state->base_dir_len + ce_namelen(ce) < MAX_PATH_LEN;
+}
+
+int pc_is_eligible(const struct parallel_checkout *pc,
+		       const struct queued_entry *entry)
+{
+	struct conv_attrs ca;
+
+	if (!pc_has_eligible_type(pc, entry->ce))
+		return 0;
+	if (!S_ISREG(entry->ce->ce_mode))
+		return 1;
+
+	pc_get_attrs(entry, &ca);
+	switch (classify_conv_attrs(&ca)) {
+	case CA_CLASS_INCORE:
+	case CA_CLASS_STREAMABLE:
+		return 1;
+	case CA_CLASS_INCORE_FILTER:
+		/*
+		 * Nobody promised that two instances of a filter command can
+		 * run at the same time.
+		 */
+		return 0;
+	case CA_CLASS_INCORE_PROCESS:
+		/*
+		 * There is one filter process, it speaks with one client, and
+		 * it may delay its answers, which only the main process
+		 * can handle.
+		 */
+		return 0;
+	}
+	BUG("unsupported conv_attrs classification");
+}
+
+int pc_has_stat_data(const struct cache_entry *ce)
+{
+	static const struct stat_data none;
+
+	return memcmp(&ce->ce_stat_data, &none, sizeof(none));
+}
+
+int pc_may_be_filtered(const struct parallel_checkout *pc,
+			       struct queued_entry *entry)
+{
+	const struct cache_entry *ce = entry->ce;
+
+	if (!pc_is_behind(pc) || !S_ISREG(ce->ce_mode) || !pc->state->istate ||
+	    !pc_has_stat_data(ce) || !is_racy_timestamp(pc->state->istate, ce))
+		return 0;
+	pc_look_up_attrs(pc, entry);
+	return !pc_is_eligible(pc, entry);
+}
+
+/*
+ * Find what the old index has at the path. Entries mostly come in the order of
+ * the index, so we need not search. To miss one is no harm: the writer will
+ * find the file, and report a conflict.
+ */
+static const struct cache_entry *find_old(struct parallel_checkout *pc,
+					  const struct cache_entry *ce)
+{
+	const struct index_state *old_index = pc->lookup.old_index;
+
+	while (old_index && pc->lookup.old_pos < old_index->cache_nr) {
+		const struct cache_entry *old = old_index->cache[pc->lookup.old_pos];
+		int cmp = cmp_cache_name_compare(&old, &ce);
+
+		if (!cmp)
+			return old;
+		if (cmp > 0)
+			break;
+		pc->lookup.old_pos++;
+	}
+	return NULL;
+}
+
+/*
+ * Does the stat data of the old entry prove that a file which still has it is
+ * the one that the index knows?
+ */
+static int proves_content(const struct index_state *istate,
+			  const struct cache_entry *old)
+{
+	return (S_ISREG(old->ce_mode) || S_ISLNK(old->ce_mode)) &&
+		!(old->ce_flags & (CE_VALID | CE_SKIP_WORKTREE)) &&
+		pc_has_stat_data(old) && !is_racy_timestamp(istate, old);
+}
+
+int pc_expect_old(struct parallel_checkout *pc, struct queued_entry *entry)
+{
+	const struct cache_entry *old = find_old(pc, entry->ce);
+
+	if (!old)
+		return 0;
+	if (proves_content(pc->lookup.old_index, old)) {
+		entry->old_mode = old->ce_mode;
+		entry->old_sd = &old->ce_stat_data;
+		return 0;
+	}
+	return ce_skip_worktree(old) ? 0 : -1;
+}
+
+void pc_expect_seen(struct parallel_checkout *pc, struct queued_entry *entry,
+		    const struct stat *st)
+{
+	struct stat copy = *st;
+	struct stat_data *sd = mem_pool_alloc(&pc->lookup.seen, sizeof(*sd));
+
+	fill_stat_data(sd, &copy);
+	entry->old_mode = st->st_mode;
+	entry->old_sd = sd;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Entries that were put off; see fallback.h.
+ */
+#define USE_THE_REPOSITORY_VARIABLE
+#include "git-compat-util.h"
+#include "convert.h"
+#include "dirs.h"
+#include "entry.h"
+#include "odb.h"
+#include "oid-array.h"
+#include "parallel-checkout/engine.h"
+#include "promisor-remote.h"
+#include "read-cache.h"
+#include "repository.h"
+
+/*
+ * With that many entries put off, the workers write them, too, once entry.c has
+ * removed what was in their way.
+ */
+#define MIN_SECOND_ROUND 100
+
+void pc_remember_inode(struct parallel_checkout *pc, unsigned int ino)
+{
+	ALLOC_GROW(pc->fallback.inodes, pc->fallback.inodes_nr + 1, pc->fallback.inodes_alloc);
+	pc->fallback.inodes[pc->fallback.inodes_nr++] = ino;
+}
+
+int pc_is_inode_known(const struct parallel_checkout *pc, unsigned int ino)
+{
+	for (size_t i = 0; i < pc->fallback.inodes_nr; i++)
+		if (pc->fallback.inodes[i] == ino)
+			return 1;
+	return 0;
+}
+
+int pc_offer_cleared(struct parallel_checkout *pc, struct cache_entry *ce,
+		     const struct conv_attrs *ca, int *nr_checkouts)
+{
+	struct queued_entry *entry = pc->fallback.clearing;
+	size_t len;
+
+	if (!entry)
+		return -1;
+	if (entry->ce != ce || entry->nr_checkouts != nr_checkouts)
+		BUG("another entry is being cleared");
+	if (S_ISREG(ce->ce_mode))
+		pc_set_attrs(entry, ca);
+	if (!pc_is_eligible(pc, entry))
+		return -1;
+
+	/* It is queued once more, and nothing is at its path. */
+	entry->old_mode = 0;
+	entry->old_sd = NULL;
+	entry->was_sent = 0;
+	entry->status = CHECKOUT_PENDING;
+	queue_add(&pc->queue, entry - pc->entries,
+		  pc_entry_path(pc, entry, &len));
+	pc->fallback.clearing = NULL;
+	return 0;
+}
+
+/* The number of entries that are known to collide; see entry.c. */
+static size_t count_matched(const struct index_state *istate)
+{
+	size_t n = 0;
+
+	for (unsigned int i = 0; i < istate->cache_nr; i++)
+		n += !!(istate->cache[i]->ce_flags & CE_MATCHED);
+	return n;
+}
+
+/*
+ * Returns the inode of an entry's file, or symbolic link, as the index would
+ * have it, or 0 if there is none, or if inodes say nothing here.
+ */
+static unsigned int inode_of(const struct parallel_checkout *pc,
+			     const struct cache_entry *ce, char **path)
+{
+	struct stat_data sd;
+	struct stat st;
+
+	if (pc_lstat_entry(pc, ce, path, &st) ||
+	    !(S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)))
+		return 0;
+	fill_stat_data(&sd, &st);
+	return sd.sd_ino;
+}
+
+/*
+ * Without force, entry.c leaves alone what it finds at the path of a
+ * lost entry. The path was absent when the entry was taken, so a file that is
+ * there now is what the lost worker has written, whole or in part; unless
+ * another entry, whose path collides with this one, has been written to it.
+ */
+static void remove_leftover(const struct parallel_checkout *pc,
+			    const struct cache_entry *ce)
+{
+	char *path;
+	unsigned int ino = inode_of(pc, ce, &path);
+
+	if (ino && !pc_is_inode_known(pc, ino))
+		beneath_unlink_or_warn(path, pc->state->base_dir_len);
+	free(path);
+}
+
+/*
+ * Run entry.c for an entry that was put off. Nothing is in flight. With
+ * `clear_only`, the entry may be queued once more when its path is clear.
+ */
+static void write_sequentially(struct parallel_checkout *pc,
+			  struct queued_entry *entry, int clear_only)
+{
+	struct cache_entry *ce = entry->ce;
+	int *nr_checkouts = entry->nr_checkouts;
+	struct conv_attrs ca;
+	int was_lost = entry->status == CHECKOUT_PENDING && entry->was_sent;
+	int was_written = entry->status == CHECKOUT_WRITTEN;
+	int was_matched = ce->ce_flags & CE_MATCHED;
+	size_t matched = was_lost ? count_matched(pc->state->istate) : 0;
+
+	entry->put_off = 0;
+	pc->put_offs--;
+	if (was_lost && !pc->state->force)
+		remove_leftover(pc, ce);
+
+	/*
+	 * Attributes are those of the moment when the entry was offered; the
+	 * files that they come from may have been written since then.
+	 */
+	if (entry->has_attrs)
+		pc_get_attrs(entry, &ca);
+	if (clear_only)
+		pc->fallback.clearing = entry;
+	if (checkout_entry_ca(ce, entry->has_attrs ? &ca : NULL, pc->state,
+			      NULL, nr_checkouts) < 0) {
+		pc->errs = 1;
+	} else if (!pc->state->force) {
+		char *path;
+
+		pc_remember_inode(pc, inode_of(pc, ce, &path));
+		free(path);
+	}
+	if (clear_only && !pc->fallback.clearing)
+		return;		/* queued */
+	pc->fallback.clearing = NULL;
+	pc->fallback.bytes += ce->ce_stat_data.sd_size;
+	pc_advance_throughput(pc);
+
+	/*
+	 * What is in the way of a lost entry is most likely what the lost
+	 * worker has written, and not a collision for a clone to report. That
+	 * would have found a partner.
+	 */
+	if (was_lost && pc->state->clone && !was_matched &&
+	    count_matched(pc->state->istate) == matched + 1)
+		ce->ce_flags &= ~CE_MATCHED;
+
+	/* If it was written before, it has been counted. */
+	if (!was_written)
+		pc_advance_progress(pc);
+}
+
+/* Fetch what the entries that were put off lack in a partial clone, in one go. */
+static void fetch_missing(const struct parallel_checkout *pc)
+{
+	struct oid_array missing = OID_ARRAY_INIT;
+
+	if (!repo_has_promisor_remote(the_repository))
+		return;
+	for (size_t i = 0; i < pc->nr; i++) {
+		const struct queued_entry *entry = &pc->entries[i];
+
+		if (entry->put_off && pc_has_eligible_type(pc, entry->ce) &&
+		    !(entry->ce->ce_flags & CE_WT_REMOVE) &&
+		    odb_read_object_info_extended(the_repository->objects,
+						  &entry->ce->oid, NULL,
+						  OBJECT_INFO_FOR_PREFETCH))
+			oid_array_append(&missing, &entry->ce->oid);
+	}
+	promisor_remote_get_direct(the_repository, missing.oid, missing.nr);
+	oid_array_clear(&missing);
+}
+
+/*
+ * Can the workers write an entry that was put off, when its path is clear? Those
+ * that collide depend on the order.
+ */
+static int is_for_second_round(const struct parallel_checkout *pc,
+			       const struct queued_entry *entry)
+{
+	return entry->put_off && !entry->collides && pc_is_eligible(pc, entry);
+}
+
+/* Is there a file to be removed, which may be in the way of a later one? */
+static int has_removals(const struct parallel_checkout *pc)
+{
+	for (size_t i = 0; i < pc->nr; i++)
+		if (pc->entries[i].put_off &&
+		    (pc->entries[i].ce->ce_flags & CE_WT_REMOVE))
+			return 1;
+	return 0;
+}
+
+/* Have the paths cleared of those that workers can write, and written by them. */
+static void do_second_round(struct parallel_checkout *pc)
+{
+	queue_release(&pc->queue);	/* IDs begin anew */
+	pc_enter(pc, PHASE_CLEARING);
+	for (size_t i = 0; i < pc->nr; i++)
+		if (is_for_second_round(pc, &pc->entries[i]))
+			write_sequentially(pc, &pc->entries[i], 1);
+	pc_write_queued(pc);
+}
+
+void pc_do_put_off(struct parallel_checkout *pc, int workers_help, int is_last)
+{
+	pc_redo_collisions(pc);
+	fetch_missing(pc);
+	workers_help = workers_help && pc_has_workers(pc);
+	if (workers_help && pc->put_offs >= MIN_SECOND_ROUND &&
+	    !has_removals(pc))
+		do_second_round(pc);
+	else if (workers_help && is_last)
+		pool_hang_up(&pc->dispatch.pool);
+
+	for (size_t i = 0; i < pc->nr; i++)
+		if (pc->entries[i].put_off)
+			write_sequentially(pc, &pc->entries[i], 0);
+}

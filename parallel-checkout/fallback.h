@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PARALLEL_CHECKOUT_FALLBACK_H
+#define PARALLEL_CHECKOUT_FALLBACK_H
+
+/*
+ * What becomes of entries that were put off: entry.c writes them, one after the
+ * other, and says what is to be said. It is the only one that removes or replaces
+ * what is in the way, and it never does so while workers are in flight.
+ */
+
+struct cache_entry;
+struct conv_attrs;
+struct parallel_checkout;
+struct queued_entry;
+
+struct checkout_fallback {
+	/* Without state->force; see pc_remember_inode(). */
+	unsigned int *inodes;
+	size_t inodes_nr, inodes_alloc;
+
+	/* Given to entry.c only to have its path cleared. */
+	struct queued_entry *clearing;
+
+	uintmax_t bytes;	/* written by entry.c */
+};
+
+/*
+ * Without force, what is written must be known, to be told from what a lost
+ * worker has left behind, and from what was there before.
+ */
+void pc_remember_inode(struct parallel_checkout *pc, unsigned int ino);
+int pc_is_inode_known(const struct parallel_checkout *pc, unsigned int ino);
+
+/*
+ * Do the entries that were put off, in the order in which they came. If they
+ * are many and `workers_help`, entry.c only looks at and clears the paths of
+ * those that workers can write, who do it before the others. With `is_last`, there
+ * is nothing else to come. From PHASE_DRAINED to PHASE_DRAINED.
+ */
+void pc_do_put_off(struct parallel_checkout *pc, int workers_help, int is_last);
+
+/* See parallel_checkout_offer_cleared(). */
+int pc_offer_cleared(struct parallel_checkout *pc, struct cache_entry *ce,
+		     const struct conv_attrs *ca, int *nr_checkouts);
+
+#endif /* PARALLEL_CHECKOUT_FALLBACK_H */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PARALLEL_CHECKOUT_REMOVAL_H
+#define PARALLEL_CHECKOUT_REMOVAL_H
+
+/*
+ * Removals, which come before anything is written, and the directories that are
+ * empty after them.
+ */
+
+#include "parallel-checkout/prune.h"
+
+struct cache_entry;
+struct parallel_checkout;
+
+/* Take a removal. Returns -1 if the caller is to do it, now. */
+int pc_remove(struct parallel_checkout *pc, struct cache_entry *ce);
+
+/* Do all that were taken. From PHASE_REMOVING to PHASE_REMOVED. */
+void pc_finish_removals(struct parallel_checkout *pc);
+
+/*
+ * Remove the directories in the list, and their parents, as far as they are empty,
+ * below the first base_len bytes of their paths.
+ */
+void pc_remove_empty_dirs(struct prune_list *list, int base_len);
+
+#endif /* PARALLEL_CHECKOUT_REMOVAL_H */
