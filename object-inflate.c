@@ -64,6 +64,12 @@ static void put_back_tools(struct tools *t)
 	spare_tools = t;
 }
 
+/* What is as big as that is inflated bit by bit. */
+static int is_big(size_t size)
+{
+	return size > repo_settings_get_big_file_threshold(the_repository);
+}
+
 static void trace_result(const char *what, size_t size, int done)
 {
 	static struct trace_key key = TRACE_KEY_INIT(WHOLE_INFLATE);
@@ -78,7 +84,7 @@ int inflate_packed_whole(const void *in, size_t in_len,
 	struct tools *t;
 	int ret;
 
-	if (size > repo_settings_get_big_file_threshold(the_repository))
+	if (is_big(size))
 		return -1;
 	t = take_tools();
 	if (!t)
@@ -111,7 +117,7 @@ static size_t check_loose_header(const char *object, size_t len, size_t max)
 	oi.sizep = &size;
 	if (parse_loose_header(object, &oi) < 0 || type < 0)
 		return 0;
-	if (size > repo_settings_get_big_file_threshold(the_repository))
+	if (is_big(size))
 		return 0;
 	if (size != len - (nul + 1 - object))
 		return 0;
@@ -161,7 +167,7 @@ int inflate_loose_whole(const void *in, size_t in_len, size_t hdr_len,
 	size_t in_used;
 	int ret;
 
-	if (size > repo_settings_get_big_file_threshold(the_repository))
+	if (is_big(size))
 		return -1;
 	t = take_tools();
 	if (!t)

@@ -271,7 +271,7 @@ void pack_hasher_free(struct pack_hasher *h)
 	free(h);
 }
 
-int pack_hasher_has_room(struct pack_hasher *h, unsigned long size)
+int pack_hasher_has_room(struct pack_hasher *h, size_t size)
 {
 	if (is_empty(h))
 		return 1;

@@ -41,7 +41,7 @@ struct pack_hasher_job {
 	 * pack_hasher_add() until it comes back from pack_hasher_take().
 	 */
 	void *data;
-	unsigned long size;
+	size_t size;
 	enum object_type type;
 	/* Where the name goes. It is defined when the object comes back. */
 	struct object_id *oid;
@@ -66,7 +66,7 @@ void pack_hasher_free(struct pack_hasher *hasher);
  * Is there room for another object, of "size" bytes? If not, something has to
  * be taken out first. There always is if the queue is empty.
  */
-int pack_hasher_has_room(struct pack_hasher *hasher, unsigned long size);
+int pack_hasher_has_room(struct pack_hasher *hasher, size_t size);
 
 /*
  * Put an object into the queue. There must be room for it. "job" is copied.
@@ -91,7 +91,8 @@ int pack_hasher_take(struct pack_hasher *hasher, struct pack_hasher_job *job,
  * must be touched until pack_hasher_finish_update() has been called, or this
  * function again, which waits for the update before.
  */
-void pack_hasher_start_update(struct pack_hasher *hasher, struct git_hash_ctx *ctx,
+void pack_hasher_start_update(struct pack_hasher *hasher,
+			      struct git_hash_ctx *ctx,
 			      const void *buf, size_t len);
 
 /* Wait for the update that is under way, if there is one. */

@@ -4,7 +4,8 @@
 
 /*
  * Write many index entries into the working tree, with the help of worker
- * processes. Documentation/technical/parallel-checkout.txt says how it works.
+ * processes. "Parallel Checkout Design Notes" in Documentation/technical/ say how
+ * it works.
  *
  * A user, like check_updates() in unpack-trees.c, does
  *

@@ -8,9 +8,9 @@
 #include "config.h"
 #include "dir.h"
 #include "environment.h"
-#include "odb.h"
 #include "parallel-checkout/barrier.h"
 #include "parallel-checkout/silence.h"
+#include "parallel-checkout/writer.h"
 #include "path.h"
 #include "read-cache-ll.h"
 #include "repository.h"
@@ -204,9 +204,7 @@ static int can_be_read(struct repository *repo, const struct object_id *oid)
 	oi.typep = &type;
 	oi.sizep = &size;
 	be_silent(&silence);
-	ret = !odb_read_object_info_extended(repo->objects, oid, &oi,
-					OBJECT_INFO_LOOKUP_REPLACE |
-					OBJECT_INFO_SKIP_FETCH_OBJECT) &&
+	ret = !object_info_here(repo, oid, &oi, OBJECT_INFO_LOOKUP_REPLACE) &&
 		type == OBJ_BLOB && size < ATTR_MAX_FILE_SIZE;
 	if (end_silence(&silence) || !ret)
 		forget_bad_objects(repo);

@@ -7,7 +7,6 @@
 #include "convert.h"
 #include "dirs.h"
 #include "entry.h"
-#include "odb.h"
 #include "oid-array.h"
 #include "parallel-checkout/engine.h"
 #include "promisor-remote.h"
@@ -173,9 +172,8 @@ static void fetch_missing(const struct parallel_checkout *pc)
 
 		if (entry->put_off && pc_has_eligible_type(pc, entry->ce) &&
 		    !(entry->ce->ce_flags & CE_WT_REMOVE) &&
-		    odb_read_object_info_extended(the_repository->objects,
-						  &entry->ce->oid, NULL,
-						  OBJECT_INFO_FOR_PREFETCH))
+		    object_info_here(the_repository, &entry->ce->oid, NULL,
+				     OBJECT_INFO_QUICK))
 			oid_array_append(&missing, &entry->ce->oid);
 	}
 	promisor_remote_get_direct(the_repository, missing.oid, missing.nr);

@@ -7,14 +7,20 @@
 #include "config.h"
 #include "convert.h"
 #include "environment.h"
-#include "odb.h"
+#include "odb/streaming.h"
 #include "packfile.h"
 #include "parallel-checkout/silence.h"
 #include "parallel-checkout/writer.h"
 #include "promisor-remote.h"
 #include "repository.h"
-#include "odb/streaming.h"
 #include "trace2.h"
+
+int object_info_here(struct repository *repo, const struct object_id *oid,
+		     struct object_info *oi, unsigned int flags)
+{
+	return odb_read_object_info_extended(repo->objects, oid, oi, flags |
+					     OBJECT_INFO_SKIP_FETCH_OBJECT);
+}
 
 /* What is to be written: a buffer, or a blob to be streamed. */
 struct content {
@@ -25,6 +31,11 @@ struct content {
 
 /* Blobs that are larger are streamed where there is no memory for them. */
 #define SMALL_BLOB (1024 * 1024)
+
+static int is_big(size_t size)
+{
+	return size > repo_settings_get_big_file_threshold(the_repository);
+}
 
 static int have_memory_for(size_t size)
 {
@@ -61,8 +72,7 @@ static void get_attrs(const struct checkout_conversion *conv,
  */
 static int is_better_streamed(const struct checkout_item *item, size_t size)
 {
-	return size > repo_settings_get_big_file_threshold(the_repository) || item->conv.ident ||
-		!have_memory_for(size);
+	return is_big(size) || item->conv.ident || !have_memory_for(size);
 }
 
 /*
@@ -73,8 +83,38 @@ static int is_streamed(const struct object_info *oi)
 {
 	if (oi->whence == OI_LOOSE)
 		return *oi->sizep > SMALL_BLOB;
-	return oi->whence == OI_PACKED && oi->u.packed.type == PACKED_OBJECT_TYPE_FULL &&
-		*oi->sizep > repo_settings_get_big_file_threshold(the_repository);
+	return oi->whence == OI_PACKED && is_big(*oi->sizep) &&
+		oi->u.packed.type == PACKED_OBJECT_TYPE_FULL;
+}
+
+/*
+ * Read the whole blob, of which `oi` says where it was found. Returns 0, or -1 if
+ * that is not possible.
+ */
+static int read_blob(struct checkout_writer *writer,
+		     const struct checkout_item *item, struct object_info *oi,
+		     unsigned int flags, struct content *content)
+{
+	enum object_type type;
+	size_t size;
+
+	/* It was found in a pack a moment ago; do not look for it again. */
+	if (oi->whence == OI_PACKED) {
+		content->buf = unpack_entry(writer->repo, oi->u.packed.pack,
+					    oi->u.packed.offset, &type, &size);
+	} else {
+		/* Not repo_read_object_file(), which may die(). */
+		void *buf = NULL;
+
+		oi->sizep = &size;
+		oi->typep = &type;
+		oi->contentp = &buf;
+		if (object_info_here(writer->repo, &item->oid, oi, flags) < 0)
+			return -1;
+		content->buf = buf;
+	}
+	content->size = size;
+	return content->buf && type == OBJ_BLOB ? 0 : -1;
 }
 
 /*
@@ -86,9 +126,7 @@ static int load_content(struct checkout_writer *writer,
 			struct content *content)
 {
 	struct object_info oi = OBJECT_INFO_INIT;
-	unsigned int flags = OBJECT_INFO_LOOKUP_REPLACE |
-		OBJECT_INFO_SKIP_FETCH_OBJECT;
-	enum object_type type;
+	unsigned int flags = OBJECT_INFO_LOOKUP_REPLACE;
 	size_t size;
 	struct strbuf converted = STRBUF_INIT;
 	struct conv_attrs ca;
@@ -100,7 +138,7 @@ static int load_content(struct checkout_writer *writer,
 	if (repo_has_promisor_remote(writer->repo))
 		flags |= OBJECT_INFO_QUICK;
 	oi.sizep = &size;
-	if (odb_read_object_info_extended(writer->repo->objects, &item->oid, &oi, flags) < 0)
+	if (object_info_here(writer->repo, &item->oid, &oi, flags) < 0)
 		return -1;
 
 	get_attrs(&item->conv, &ca);
@@ -110,33 +148,12 @@ static int load_content(struct checkout_writer *writer,
 		if (content->filter && is_streamed(&oi))
 			return 0;
 		/* One at a time is enough of these. */
-		if (size > repo_settings_get_big_file_threshold(the_repository) &&
-		    (size > SMALL_BLOB || !content->filter))
+		if (is_big(size) && (size > SMALL_BLOB || !content->filter))
 			return -1;
 	}
 
-	/*
-	 * The object was found in a pack a moment ago; do not look for it
-	 * again.
-	 */
-	if (oi.whence == OI_PACKED) {
-		content->buf = unpack_entry(writer->repo, oi.u.packed.pack,
-					    oi.u.packed.offset, &type, &size);
-	} else {
-		/* Not repo_read_object_file(), which may die(). */
-		void *buf = NULL;
-
-		oi.typep = &type;
-		oi.contentp = &buf;
-		if (odb_read_object_info_extended(writer->repo->objects, &item->oid, &oi,
-					     flags) < 0)
-			return -1;
-		content->buf = buf;
-	}
-	if (!content->buf || type != OBJ_BLOB)
+	if (read_blob(writer, item, &oi, flags, content))
 		return -1;
-	content->size = size;
-
 	if (content->filter) {
 		/* That it can be read is all that we want to know. */
 		FREE_AND_NULL(content->buf);
@@ -234,7 +251,8 @@ static int fill_file(const struct checkout_item *item,
 
 	/* stream_blob_to_fd() frees the filter */
 	content->filter = NULL;
-	return odb_stream_blob_to_fd(the_repository->objects, fd, &item->oid, filter, 1) ? -1 : 0;
+	return odb_stream_blob_to_fd(the_repository->objects, fd, &item->oid,
+				     filter, 1) ? -1 : 0;
 }
 
 /* Create the symbolic link; its directory is the current one. */
@@ -347,6 +365,45 @@ static int is_removal(const struct checkout_item *item)
 		item->mode == CHECKOUT_REMOVE_DIR;
 }
 
+/*
+ * Write the item, whose directory is the current one. On success, `st` is what was
+ * written, and the content has its size.
+ */
+static enum checkout_status write_item(struct checkout_writer *writer,
+				       const struct checkout_item *item,
+				       const char *name,
+				       struct content *content, struct stat *st)
+{
+	struct silence silence;
+	int err, exists = 0;
+
+	if (item->old_mode || writer->expect_conflict) {
+		enum checkout_status status = check_old(writer, item, name,
+							&exists);
+
+		if (status != CHECKOUT_PENDING)
+			return status;
+	}
+
+	/*
+	 * Nothing is removed or created before the content is there, so that
+	 * what cannot be read changes nothing. An entry on which anything would
+	 * have been said is not written, so that entry.c can say it.
+	 */
+	be_silent(&silence);
+	err = load_content(writer, item, content);
+	if (end_silence(&silence) || err) {
+		forget_bad_objects(writer->repo);
+		return CHECKOUT_DECLINED;
+	}
+
+	if (exists && dirs_unlink(&writer->dirs, name) < 0 && errno != ENOENT)
+		return CHECKOUT_DECLINED;
+	return S_ISLNK(item->mode) ?
+		create_link(writer, content, name, st) :
+		create_file(writer, item, content, name, st);
+}
+
 void writer_write(struct checkout_writer *writer,
 		  const struct checkout_item *item,
 		  struct checkout_result *result)
@@ -354,9 +411,7 @@ void writer_write(struct checkout_writer *writer,
 	const char *slash = strrchr(item->path, '/');
 	const char *name = slash ? slash + 1 : item->path;
 	struct content content = { 0 };
-	struct silence silence;
 	struct stat st;
-	int err, exists = 0;
 
 	memset(result, 0, sizeof(*result));
 	result->id = item->id;
@@ -376,33 +431,7 @@ void writer_write(struct checkout_writer *writer,
 		return;
 	}
 
-	if (item->old_mode || writer->expect_conflict) {
-		result->status = check_old(writer, item, name, &exists);
-		if (result->status != CHECKOUT_PENDING)
-			goto out;
-	}
-
-	/*
-	 * Nothing is removed or created before the content is there, so that
-	 * what cannot be read changes nothing. An entry on which anything would
-	 * have been said is not written, so that entry.c can say it.
-	 */
-	be_silent(&silence);
-	err = load_content(writer, item, &content);
-	if (end_silence(&silence) || err) {
-		forget_bad_objects(writer->repo);
-		result->status = CHECKOUT_DECLINED;
-		goto out;
-	}
-
-	if (exists && dirs_unlink(&writer->dirs, name) < 0 && errno != ENOENT)
-		result->status = CHECKOUT_DECLINED;
-	else
-		result->status = S_ISLNK(item->mode) ?
-			create_link(writer, &content, name, &st) :
-			create_file(writer, item, &content, name, &st);
-
-out:
+	result->status = write_item(writer, item, name, &content, &st);
 	writer->expect_conflict = result->status == CHECKOUT_CONFLICT;
 	if (result->status == CHECKOUT_WRITTEN) {
 		writer->bytes += content.size;

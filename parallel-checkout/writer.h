@@ -15,9 +15,17 @@
  */
 
 #include "dirs.h"
+#include "odb.h"
 #include "parallel-checkout/item.h"
 
 struct repository;
+
+/*
+ * Look up what is known of an object, as odb_read_object_info_extended() does,
+ * but do not fetch it: in a partial clone, many are fetched at once.
+ */
+int object_info_here(struct repository *repo, const struct object_id *oid,
+		     struct object_info *oi, unsigned int flags);
 
 struct checkout_writer {
 	struct repository *repo;

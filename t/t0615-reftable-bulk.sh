@@ -58,11 +58,12 @@ prepare () {
 	git -C "$1" update-ref --stdin <delete
 }
 
+# Without the sweep in refs/reftable-sweep.h, 7,200 are read (2.55.0).
 test_expect_success 'creating refs does not walk over deleted refs' '
 	test_when_finished "rm -rf repo" &&
 	prepare repo 800 &&
 	records git -C repo update-ref --stdin <create >actual &&
-	test "$(cat actual)" -lt 8000 &&
+	test "$(cat actual)" -lt 5000 &&
 	git -C repo for-each-ref --format="%(refname)" >actual &&
 	sort names >expect &&
 	test_cmp expect actual

@@ -691,7 +691,7 @@ test_expect_success 'setup repository of loose objects' '
 	)
 '
 
-# The messages that the classic code has for it, and no other.
+# The messages that entry.c has for it, and no other.
 test_expect_success 'missing blobs' '
 	for path in d11/f11 d20/big d69/f42
 	do
@@ -740,7 +740,7 @@ test_expect_success 'missing blobs' '
 	test_cmp code.1 code.16
 '
 
-# The classic code dies of it, so that it is said once, whoever finds it first.
+# entry.c dies of it, so that it is said once, whoever finds it first.
 test_expect_success 'corrupt loose blob' '
 	for path in d11/f11 d20/big d69/f42
 	do
@@ -832,7 +832,7 @@ test_expect_success 'corrupt packed delta' '
 '
 
 # There are two implementations of it, which do not agree on everything.
-test_expect_success 'ident is expanded as by the classic code' '
+test_expect_success 'ident is expanded as by entry.c' '
 	rm -rf ident &&
 	git init ident &&
 	printf "%s\n" "\$\$Id\$" "\$Id\$" "\$Id: old \$" "\$Id:no" >ident/proto &&
@@ -1661,7 +1661,7 @@ test_expect_success !MINGW,!CYGWIN 'checkout-index without --force and lost work
 		checkout-index --stdin <files &&
 	echo mine >expect &&
 	test_cmp expect "faulty/$first" &&
-	grep -v ^warning: stderr >actual &&
+	grep -v -e ^warning: -e ^hint: stderr >actual &&
 	cat >expect <<-EOF &&
 	$first already exists, no checkout
 	$last already exists, no checkout

@@ -4,7 +4,7 @@
 test_description='parallel checkout: files that workers remove, links they make
 
 What is removed, what is left, and what is said about it must be the same as
-with one worker, where the classic code does it.
+with one worker, where entry.c does it.
 '
 
 TEST_PASSES_SANITIZE_LEAK=true

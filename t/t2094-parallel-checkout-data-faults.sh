@@ -174,7 +174,7 @@ test_damage 'corrupt content in the pack' b/victim '
 	overwrite $(($offset + 10000)) "\0\0\0\0\0\0\0\0"
 '
 
-# Such a blob is streamed by the classic code.
+# entry.c streams such a blob.
 test_damage 'corrupt content of a file with an ident' b/victim '
 	offset_of $victim &&
 	overwrite $(($offset + 10000)) "\0\0\0\0\0\0\0\0" &&

@@ -95,9 +95,17 @@ static void show_entry(const struct cache_entry *ce, const char *worktree)
 	static const struct stat_data zero;
 	const struct stat_data *sd = &ce->ce_stat_data;
 	const char *match = "differs";
+	unsigned int flags = ce->ce_flags & (CE_VALID | CE_EXTENDED_FLAGS);
 	struct stat_data now;
 	char *path = xstrfmt("%s/%s", worktree, ce->name);
 	struct stat st;
+
+	/*
+	 * Who reads the index forgets this flag of a file that is there; that
+	 * is written if there is another reason to write the index, like luck.
+	 */
+	if ((flags & CE_SKIP_WORKTREE) && !lstat(path, &st))
+		flags &= ~CE_SKIP_WORKTREE;
 
 	if (S_ISGITLINK(ce->ce_mode)) {
 		/* a directory; when it was filled is not Git's business */
@@ -115,8 +123,7 @@ static void show_entry(const struct cache_entry *ce, const char *worktree)
 	}
 	printf("entry %06o %s %d flags=%x uid=%u gid=%u stat=%s %s\n",
 	       ce->ce_mode, oid_to_hex(&ce->oid), ce_stage(ce),
-	       ce->ce_flags & (CE_VALID | CE_EXTENDED_FLAGS),
-	       sd->sd_uid, sd->sd_gid, match, ce->name);
+	       flags, sd->sd_uid, sd->sd_gid, match, ce->name);
 	free(path);
 }
 
@@ -288,16 +295,16 @@ static void hide_program(struct strbuf *sb, const char *variable)
 		strbuf_splice(sb, found - sb->buf, strlen(path), "GIT", 3);
 }
 
-/* The set of the lines of a text. */
+/* The set of the lines of a text, which is taken apart. */
 static void show_lines(const char *name, struct strbuf *sb)
 {
-	struct string_list lines = STRING_LIST_INIT_DUP;
+	struct string_list lines = STRING_LIST_INIT_NODUP;
 	struct string_list_item *item;
 
 	hide_random_names(sb);
 	hide_program(sb, "GIT_EXEC_PATH");
 	hide_program(sb, "GIT_BUILD_DIR");
-	string_list_split(&lines, sb->buf, "\n", -1);
+	string_list_split_in_place(&lines, sb->buf, "\n", -1);
 	string_list_sort(&lines);
 	string_list_remove_duplicates(&lines, 0);
 	for_each_string_list_item(item, &lines)

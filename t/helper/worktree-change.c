@@ -58,6 +58,11 @@ static void write_text(const char *path, const char *text)
 	close(fd);
 }
 
+static void make_parents(const char *path)
+{
+	safe_create_leading_directories_const(the_repository, path);
+}
+
 static void write_into(const char *path, const char *name,
 		       const struct stat *st, void *data)
 {
@@ -85,7 +90,7 @@ static void put_link(const char *path, const char *target)
 		strbuf_addstr(&sb, "../");
 	strbuf_addstr(&sb, target);
 	remove_all(path);
-	safe_create_leading_directories_const(the_repository, path);
+	make_parents(path);
 	if (symlink(sb.buf, path))
 		; /* too bad */
 	strbuf_release(&sb);
@@ -131,7 +136,7 @@ static void put_under(const char *path, const char *name)
 	char *file = xstrfmt("%s/%s", path, name);
 
 	remove_all(path);
-	safe_create_leading_directories_const(the_repository, file);
+	make_parents(file);
 	write_text(file, "untracked\n");
 	free(file);
 }
@@ -152,7 +157,7 @@ static int replace_path(const char *what)
 
 	if (skip_prefix(what, "file:", &path)) {
 		remove_all(path);
-		safe_create_leading_directories_const(the_repository, path);
+		make_parents(path);
 		write_text(path, "untracked\n");
 	} else if (skip_prefix(what, "remove:", &path)) {
 		remove_all(path);
@@ -160,7 +165,7 @@ static int replace_path(const char *what)
 		put_under(path, "untracked");
 	} else if (skip_prefix(what, "emptydir:", &path)) {
 		remove_all(path);
-		safe_create_leading_directories_const(the_repository, path);
+		make_parents(path);
 		mkdir(path, 0777);
 	} else if (skip_prefix(what, "link:", &path)) {
 		put_link(path, "../outside");
