@@ -293,6 +293,10 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
 	size_t end = 0;
 	int ret = 0;
 
+	/* Entries come by directory, and that was looked at a moment ago. */
+	if (len && len == dirs->path.len && !memcmp(dirs->path.buf, path, len))
+		return 0;
+
 	strbuf_addbuf(&dir, &dirs->root);
 	while (!ret && end < len) {
 		size_t name_at = end + !!end;

@@ -3,8 +3,8 @@
 #define DIRS_H
 
 /*
- * Safe paths: operations in a working tree that do not go through a symbolic link,
- * by handles of directories, or on whole paths at the end of this file.
+ * Safe paths: operations in a working tree that do not go through a symbolic
+ * link, by handles of directories, or on whole paths at the end of this file.
  *
  * A path below the root is walked one component at a time, from the handle of
  * one directory to that of the next, and never through a symbolic link. What
@@ -110,6 +110,9 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name);
  * may go through symbolic links; cf. base_dir in struct checkout. The functions
  * return what the system call of that name does and set errno likewise. With
  * ENOTDIR or ELOOP a leading directory is there and is none.
+ *
+ * After beneath_rmdir(), the cache of directories in symlinks.c is out of date;
+ * see invalidate_lstat_cache().
  */
 
 int beneath_create(const char *path, size_t base_len, mode_t mode);
@@ -120,14 +123,14 @@ int beneath_rmdir(const char *path, size_t base_len);
 
 /*
  * Open a file for reading. Where its directory cannot be entered, for whatever
- * reason, there is no file: that is ENOTDIR, unless the path is too long or there
- * are no descriptors left.
+ * reason, there is no file: that is ENOTDIR, unless the path is too long or
+ * there are no descriptors left.
  */
 int beneath_open(const char *path, size_t base_len);
 
 /*
- * The ones above, with a warning, of the words that the functions without "beneath"
- * have, unless what is to be removed is not there.
+ * The ones above, with a warning, of the words that the functions without
+ * "beneath" have, unless what is to be removed is not there.
  */
 int beneath_unlink_or_warn(const char *path, size_t base_len);
 int beneath_rmdir_or_warn(const char *path, size_t base_len);

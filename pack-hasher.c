@@ -58,8 +58,8 @@ struct pack_hasher {
 	 * place.
 	 *
 	 * What is in a batch belongs to the caller's thread while it is IDLE or
-	 * DONE, and to the one who took it while it is TAKEN. States, "next" and
-	 * "tail" are guarded by the mutex; only the caller's thread changes
+	 * DONE, and to the one who took it while it is TAKEN. States, "next"
+	 * and "tail" are guarded by the mutex; only the caller's thread changes
 	 * "tail" and makes something READY or IDLE.
 	 */
 	struct batch *ring;
@@ -97,8 +97,8 @@ static struct batch *batch_at(struct pack_hasher *h, unsigned number)
 }
 
 /*
- * Hash an object. If the hash algorithm dies of what it has seen, and not
- * "may_die", return -1 instead; the name is then undefined.
+ * Hash an object. Where the hash algorithm would die because of a collision
+ * attack, return -1, with an undefined name; or let it die, if it "may_die".
  */
 static int hash_job(const struct git_hash_algo *algo,
 		    const struct pack_hasher_job *job, int may_die)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The face of parallel checkout: entries are offered, taken or not, and finished.
- * What becomes of them is told by parallel-checkout/engine.h.
+ * The face of parallel checkout: entries are offered, taken or not, and
+ * finished. What becomes of them is told by parallel-checkout/engine.h.
  */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"

@@ -4,8 +4,8 @@
 
 /*
  * Write many index entries into the working tree, with the help of worker
- * processes. "Parallel Checkout Design Notes" in Documentation/technical/ say how
- * it works.
+ * processes. "Parallel Checkout Design Notes" in Documentation/technical/ say
+ * how it works.
  *
  * A user, like check_updates() in unpack-trees.c, does
  *
@@ -33,9 +33,9 @@ struct progress;
 int parallel_checkout_is_finishing(void);
 
 /*
- * To be called before anything in the working tree is removed, renamed, replaced
- * or made: a BUG() if workers have something to do. They believe what the main
- * process knew of the paths.
+ * To be called before anything in the working tree is removed, renamed,
+ * replaced or made: a BUG() if workers have something to do. They believe what
+ * the main process knew of the paths.
  */
 void parallel_checkout_assert_quiet(void);
 
@@ -49,9 +49,9 @@ void parallel_checkout_assert_quiet(void);
 #define PARALLEL_CHECKOUT_ATTRS_FROM_INDEX (1u << 0)
 
 /*
- * The caller gets the names of entries one by one, from somebody who may wait for
- * each file: unless a number of workers is configured, write each entry when it
- * is offered.
+ * The caller gets the names of entries one by one, from somebody who may wait
+ * for each file: unless a number of workers is configured, write each entry
+ * when it is offered.
  */
 #define PARALLEL_CHECKOUT_AT_ONCE (1u << 1)
 

@@ -13,9 +13,9 @@
  *
  * Some file systems serve the look-ups of one directory one after another;
  * threads that look there stand in line. So as soon as one had to wait, each
- * gets a directory of its own, the one with most to do first, since that is what
- * takes longest. Threads that find no such directory any more help the others,
- * which is of use where look-ups of a directory go side by side.
+ * gets a directory of its own, the one with most to do first, since that is
+ * what takes longest. Threads that find no such directory any more help the
+ * others, which is of use where look-ups of a directory go side by side.
  *
  * The thread that calls takes part. Where the system does not tell a thread
  * whether it has waited (Linux and FreeBSD do, with RUSAGE_THREAD), or does not

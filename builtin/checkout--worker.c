@@ -27,8 +27,8 @@
 
 /*
  * Only the delta bases of neighbouring files are worth keeping. The default of
- * core.deltaBaseCacheLimit, 96 MiB, is meant for walks over history and would be
- * spent by each worker.
+ * core.deltaBaseCacheLimit, 96 MiB, is meant for walks over history and would
+ * be spent by each worker.
  */
 #define DELTA_BASE_CACHE_LIMIT (16 * 1024 * 1024)
 

@@ -10,7 +10,6 @@
 #include "environment.h"
 #include "parallel-checkout/barrier.h"
 #include "parallel-checkout/silence.h"
-#include "parallel-checkout/writer.h"
 #include "path.h"
 #include "read-cache-ll.h"
 #include "repository.h"

@@ -5,9 +5,9 @@
 /*
  * Which entries are files that decide how other entries are handled.
  *
- * The sequential code writes them when their turn comes; entries before that see
- * the old file, if they see it, and entries after that see the new one. So with
- * workers, such an entry is a barrier between the two.
+ * The sequential code writes them when their turn comes; entries before that
+ * see the old file, if they see it, and entries after that see the new one. So
+ * with workers, such an entry is a barrier between the two.
  */
 
 #include "string-list.h"
@@ -41,13 +41,13 @@ struct checkout_barriers {
 };
 
 /*
- * Find out which there are for a checkout to `base_dir`, which is put before the
- * names of the entries of `repo`; cf. struct checkout. `attributes` says that
- * attributes come from .gitattributes files of the working tree, and not from the
- * index before. Of a named file, whether it exists or not, all that decides
- * where its name leads is a barrier: its leading directories, and symbolic links.
- * Once one of them has been written, that may be another file. The repository
- * must outlive the barriers.
+ * Find out which there are for a checkout to `base_dir`, which is put before
+ * the names of the entries of `repo`; cf. struct checkout. `attributes` says
+ * that attributes come from .gitattributes files of the working tree, and not
+ * from the index before. Of a named file, whether it exists or not, all that
+ * decides where its name leads is a barrier: its leading directories, and
+ * symbolic links. Once one of them has been written, that may be another file.
+ * The repository must outlive the barriers.
  */
 void barriers_init(struct checkout_barriers *barriers, struct repository *repo,
 		   const char *base_dir, int attributes);

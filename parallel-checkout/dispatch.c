@@ -38,14 +38,16 @@ static int is_complete(const struct parallel_checkout *pc)
 }
 
 /* What is known about the speed so far. */
-static void take_sample(struct parallel_checkout *pc, struct tune_sample *now)
+static void take_sample(const struct parallel_checkout *pc,
+			struct tune_sample *now)
 {
+	const struct checkout_dispatch *d = &pc->dispatch;
 	memset(now, 0, sizeof(*now));
 	now->now_ns = getnanotime();
-	now->busy_ns = pc->dispatch.alone_ns;
-	now->entries = pc->dispatch.alone_entries + pc->dispatch.pool.stats.entries;
-	now->bytes = pc->dispatch.alone_bytes + pc->dispatch.pool.stats.bytes;
-	now->run_ns = pc->dispatch.alone_run_ns + pc->dispatch.pool.stats.run_ns;
+	now->busy_ns = d->alone_ns;
+	now->entries = d->alone_entries + d->pool.stats.entries;
+	now->bytes = d->alone_bytes + d->pool.stats.bytes;
+	now->run_ns = d->alone_run_ns + d->pool.stats.run_ns;
 	now->queued = pc->queue.queued;
 	now->complete = is_complete(pc);
 }
@@ -92,15 +94,16 @@ int pc_reconsider_workers(struct parallel_checkout *pc)
 int pc_write_alone(struct parallel_checkout *pc,
 		   const struct queued_entry *entry)
 {
+	struct checkout_dispatch *d = &pc->dispatch;
 	uint64_t start_ns = getnanotime();
 
 	if (pc_write_here(pc, entry))
 		return -1;
-	pc->dispatch.alone_entries++;
-	pc->dispatch.alone_bytes = pc->writer.bytes;
+	d->alone_entries++;
+	d->alone_bytes = pc->writer.bytes;
 	pc_advance_throughput(pc);
 	if (!pc->config.nr) {
-		pc->dispatch.alone_ns += getnanotime() - start_ns;
+		d->alone_ns += getnanotime() - start_ns;
 		if (pc_reconsider_workers(pc))
 			pc_enter(pc, pc_has_workers(pc) ? PHASE_STREAMING :
 							  PHASE_QUEUEING);
@@ -116,23 +119,24 @@ int pc_has_workers(const struct parallel_checkout *pc)
 /* Give the next entries of the queue to a worker. */
 static void send_batch(struct parallel_checkout *pc, int worker)
 {
+	struct checkout_dispatch *d = &pc->dispatch;
 	const struct tune_batch now = {
-		.workers = pool_in_use(&pc->dispatch.pool),
-		.cores = pc->dispatch.cores,
+		.workers = pool_in_use(&d->pool),
+		.cores = d->cores,
 		.queued = pc->queue.queued,
 		.complete = is_complete(pc),
 		.is_judged = !pc->config.nr,
-		.entries = pc->dispatch.pool.stats.entries + pc->dispatch.alone_entries -
-			pc->dispatch.observed_entries,
-		.busy_ns = pc->dispatch.pool.stats.busy_ns + pc->dispatch.alone_ns -
-			pc->dispatch.observed_ns,
-		.run_ns = pc->dispatch.pool.stats.run_ns + pc->dispatch.alone_run_ns,
+		.entries = d->pool.stats.entries + d->alone_entries -
+			d->observed_entries,
+		.busy_ns = d->pool.stats.busy_ns + d->alone_ns -
+			d->observed_ns,
+		.run_ns = d->pool.stats.run_ns + d->alone_run_ns,
 	};
 	int by_directory = tune_is_waiting(&now);
 	size_t size = tune_batch_size(&now), n = 0;
 	uint32_t id, last = 0;
 
-	pool_begin_batch(&pc->dispatch.pool, worker);
+	pool_begin_batch(&d->pool, worker);
 	while (n < size &&
 	       !(by_directory ? queue_next(&pc->queue, worker, &id) :
 				queue_first(&pc->queue, &id))) {
@@ -146,7 +150,7 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 			break;
 
 		pc_prepare_item(pc, &pc->entries[id], id, &item);
-		if (pool_add_item(&pc->dispatch.pool, worker, &item))
+		if (pool_add_item(&d->pool, worker, &item))
 			break;
 		queue_take(&pc->queue, id);
 		pc->entries[id].was_sent = 1;
@@ -154,7 +158,7 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 		last = id;
 		n++;
 	}
-	pool_end_batch(&pc->dispatch.pool, worker);
+	pool_end_batch(&d->pool, worker);
 }
 
 static void take_result(struct parallel_checkout *pc,
@@ -195,6 +199,7 @@ static void trace_workers(const struct parallel_checkout *pc, const char *why)
 /* Start `nr` more workers. */
 static void start_more(struct parallel_checkout *pc, int nr)
 {
+	struct checkout_dispatch *d = &pc->dispatch;
 	struct strvec args = STRVEC_INIT;
 	int started;
 
@@ -204,13 +209,13 @@ static void start_more(struct parallel_checkout *pc, int nr)
 	if (pc->want_stat)
 		strvec_push(&args, "--stat");
 
-	started = pool_start(&pc->dispatch.pool, nr, &args);
-	pc->dispatch.workers_started += started;
+	started = pool_start(&d->pool, nr, &args);
+	d->workers_started += started;
 	if (started < nr) {
 		if (pc->config.nr)
-			warning(_("could start only %d of %d checkout workers; this takes longer"),
-				started, nr);
-		tune_auto_limit(&pc->dispatch.tune, pc->dispatch.cores, pc->dispatch.pool.nr);
+			warning(_("could start only %d of %d checkout workers; "
+				  "this takes longer"), started, nr);
+		tune_auto_limit(&d->tune, d->cores, d->pool.nr);
 	}
 	strvec_clear(&args);
 }
@@ -218,39 +223,41 @@ static void start_more(struct parallel_checkout *pc, int nr)
 /* See whether another number of workers might be better. */
 static void adjust_workers(struct parallel_checkout *pc)
 {
+	struct checkout_dispatch *d = &pc->dispatch;
 	struct tune_sample now;
-	int had = pc->dispatch.tune.workers, want;
+	int had = d->tune.workers, want;
 
 	take_sample(pc, &now);
-	want = tune_auto_next(&pc->dispatch.tune, &now);
+	want = tune_auto_next(&d->tune, &now);
 	if (want == had)
 		return;
-	if (want > pc->dispatch.pool.nr)
-		start_more(pc, want - pc->dispatch.pool.nr);
+	if (want > d->pool.nr)
+		start_more(pc, want - d->pool.nr);
 	else
-		pool_use(&pc->dispatch.pool, want);
-	trace_workers(pc, pc->dispatch.tune.why);
+		pool_use(&d->pool, want);
+	trace_workers(pc, d->tune.why);
 }
 
 static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 {
+	struct checkout_dispatch *d = &pc->dispatch;
 	struct checkout_result result;
 	uint32_t id;
 	int worker;
 
-	pc->dispatch.since_look = 0;
+	d->since_look = 0;
 	if (!pc->config.nr && pc->queue.queued)
 		adjust_workers(pc);
 	while (pc->queue.queued &&
-	       (worker = pool_free_worker(&pc->dispatch.pool)) >= 0)
+	       (worker = pool_free_worker(&d->pool)) >= 0)
 		send_batch(pc, worker);
 
-	pool_poll(&pc->dispatch.pool, timeout_ms);
+	pool_poll(&d->pool, timeout_ms);
 
-	while (pool_next_result(&pc->dispatch.pool, &result))
+	while (pool_next_result(&d->pool, &result))
 		take_result(pc, &result);
 	pc_advance_throughput(pc);
-	while (pool_next_lost(&pc->dispatch.pool, &id)) {
+	while (pool_next_lost(&d->pool, &id)) {
 		pc->in_flight--;
 		pc_put_off(pc, &pc->entries[id]);
 	}
@@ -276,6 +283,7 @@ void pc_enqueue(struct parallel_checkout *pc, const struct queued_entry *entry)
 /* How many workers to start for what is queued; 0 for none. */
 static int choose_workers(struct parallel_checkout *pc)
 {
+	struct checkout_dispatch *d = &pc->dispatch;
 	struct checkout_limits limits;
 	struct tune_sample now;
 
@@ -287,43 +295,45 @@ static int choose_workers(struct parallel_checkout *pc)
 	    (!is_complete(pc) && pc->queue.queued % ENTRIES_PER_DECISION))
 		return 0;
 	take_sample(pc, &now);
-	if (!tune_auto_is_worth(&pc->dispatch.tune, &now))
+	if (!tune_auto_is_worth(&d->tune, &now))
 		return 0;
 
 	/* Reading the limits costs more than all that comes before. */
-	if (!pc->dispatch.cores) {
+	if (!d->cores) {
 		limits_read(&limits, "");
-		pc->dispatch.cores = limits.cores;
-		tune_auto_limit(&pc->dispatch.tune, limits.cores, limits.max_workers);
+		d->cores = limits.cores;
+		tune_auto_limit(&d->tune, limits.cores, limits.max_workers);
 	}
-	return tune_auto_start(&pc->dispatch.tune, &now);
+	return tune_auto_start(&d->tune, &now);
 }
 
 void pc_start_workers(struct parallel_checkout *pc)
 {
+	struct checkout_dispatch *d = &pc->dispatch;
 	int nr;
 
-	if (pc->dispatch.pool_started || !pc->root)
+	if (d->pool_started || !pc->root)
 		return;
 	nr = choose_workers(pc);
 	if (!nr)
 		return;
 	if (pc->config.nr)
-		pc->dispatch.cores = online_cpus();
-	pool_init(&pc->dispatch.pool, pc->config.nr ? nr : pc->dispatch.tune.max_workers,
+		d->cores = online_cpus();
+	pool_init(&d->pool, pc->config.nr ? nr : d->tune.max_workers,
 		  the_hash_algo, !pc->config.nr);
-	pc->dispatch.pool_started = 1;
+	d->pool_started = 1;
 	start_more(pc, nr);
-	trace_workers(pc, pc->config.nr ? "configured" : pc->dispatch.tune.why);
+	trace_workers(pc, pc->config.nr ? "configured" : d->tune.why);
 	if (pc->phase == PHASE_QUEUEING && pc_has_workers(pc))
 		pc_enter(pc, PHASE_STREAMING);
 }
 
 void pc_keep_workers_busy(struct parallel_checkout *pc)
 {
-	if (!pc->dispatch.pool_started)
+	struct checkout_dispatch *d = &pc->dispatch;
+	if (!d->pool_started)
 		pc_start_workers(pc);
-	if (pc_has_workers(pc) && ++pc->dispatch.since_look >= ENTRIES_PER_LOOK)
+	if (pc_has_workers(pc) && ++d->since_look >= ENTRIES_PER_LOOK)
 		look_at_workers(pc, 0);
 }
 

@@ -4,7 +4,8 @@
 
 /*
  * Who writes what was taken: this process, at once, or workers, which are
- * started, fed and waited for. Processes are pool.c's job, and policy is tune.c's.
+ * started, fed and waited for. Processes are pool.c's job, and policy is
+ * tune.c's.
  */
 
 #include "parallel-checkout/pool.h"
@@ -46,8 +47,8 @@ int pc_init_dispatch(struct parallel_checkout *pc);
 void pc_release_dispatch(struct parallel_checkout *pc);
 
 /*
- * The main process is alone, and has been writing or removing for alone_ns: find
- * out how it does. Returns 1 if what comes next is better queued.
+ * The main process is alone, and has been writing or removing for alone_ns:
+ * find out how it does. Returns 1 if what comes next is better queued.
  */
 int pc_reconsider_workers(struct parallel_checkout *pc);
 
@@ -75,8 +76,8 @@ void pc_start_workers(struct parallel_checkout *pc);
 void pc_drain(struct parallel_checkout *pc);
 
 /*
- * Write all that is queued, whoever does it. What that was not possible for is
- * put off. Leads to PHASE_DRAINED.
+ * Write all that is queued, by workers or here. What cannot be written is put
+ * off. Leads to PHASE_DRAINED.
  */
 void pc_write_queued(struct parallel_checkout *pc);
 

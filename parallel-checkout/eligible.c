@@ -27,7 +27,7 @@ void pc_forget_barriers(struct parallel_checkout *pc)
 }
 
 enum checkout_barrier pc_find_barrier(struct parallel_checkout *pc,
-					  const struct cache_entry *ce)
+				      const struct cache_entry *ce)
 {
 	enum checkout_barrier barrier;
 
@@ -62,7 +62,7 @@ void pc_set_attrs(struct queued_entry *entry, const struct conv_attrs *ca)
 }
 
 void pc_look_up_attrs(const struct parallel_checkout *pc,
-			  struct queued_entry *entry)
+		      struct queued_entry *entry)
 {
 	struct conv_attrs ca;
 
@@ -82,7 +82,7 @@ void pc_get_attrs(const struct queued_entry *entry, struct conv_attrs *ca)
 }
 
 void pc_get_conversion(const struct queued_entry *entry,
-			   struct checkout_conversion *conv)
+		       struct checkout_conversion *conv)
 {
 	if (output_eol(entry->crlf_action) != EOL_CRLF)
 		conv->eol = CHECKOUT_EOL_AS_IS;
@@ -95,7 +95,7 @@ void pc_get_conversion(const struct queued_entry *entry,
 }
 
 int pc_has_eligible_type(const struct parallel_checkout *pc,
-			     const struct cache_entry *ce)
+			 const struct cache_entry *ce)
 {
 	return (S_ISREG(ce->ce_mode) ||
 		(S_ISLNK(ce->ce_mode) && has_symlinks)) &&
@@ -103,7 +103,7 @@ int pc_has_eligible_type(const struct parallel_checkout *pc,
 }
 
 int pc_is_eligible(const struct parallel_checkout *pc,
-		       const struct queued_entry *entry)
+		   const struct queued_entry *entry)
 {
 	struct conv_attrs ca;
 
@@ -142,7 +142,7 @@ int pc_has_stat_data(const struct cache_entry *ce)
 }
 
 int pc_may_be_filtered(const struct parallel_checkout *pc,
-			       struct queued_entry *entry)
+		       struct queued_entry *entry)
 {
 	const struct cache_entry *ce = entry->ce;
 
@@ -162,16 +162,17 @@ static const struct cache_entry *find_old(struct parallel_checkout *pc,
 					  const struct cache_entry *ce)
 {
 	const struct index_state *old_index = pc->lookup.old_index;
+	unsigned int *pos = &pc->lookup.old_pos;
 
-	while (old_index && pc->lookup.old_pos < old_index->cache_nr) {
-		const struct cache_entry *old = old_index->cache[pc->lookup.old_pos];
+	while (old_index && *pos < old_index->cache_nr) {
+		const struct cache_entry *old = old_index->cache[*pos];
 		int cmp = cmp_cache_name_compare(&old, &ce);
 
 		if (!cmp)
 			return old;
 		if (cmp > 0)
 			break;
-		pc->lookup.old_pos++;
+		(*pos)++;
 	}
 	return NULL;
 }

@@ -57,8 +57,8 @@ int pc_is_eligible(const struct parallel_checkout *pc,
 
 /*
  * Look up the attributes of an entry before its path is made ready. A symbolic
- * link in that will have been replaced by a directory when the entry is written,
- * so nothing is behind it.
+ * link in that will have been replaced by a directory when the entry is
+ * written, so nothing is behind it.
  */
 void pc_look_up_attrs(const struct parallel_checkout *pc,
 		      struct queued_entry *entry);
@@ -80,8 +80,8 @@ int pc_may_be_filtered(const struct parallel_checkout *pc,
 
 /*
  * What is at the path of an entry that nobody has looked at: what the old index
- * says, if its stat data proves that, or nothing. Returns -1 if there is a file,
- * most likely, of which nothing is known.
+ * says, if its stat data proves that, or nothing. Returns -1 if there is a
+ * file, most likely, of which nothing is known.
  */
 int pc_expect_old(struct parallel_checkout *pc, struct queued_entry *entry);
 

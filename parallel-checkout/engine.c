@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The entries of a parallel checkout, its phases, and what is done with a single
- * entry; see engine.h.
+ * The entries of a parallel checkout, its phases, and what is done with a
+ * single entry; see engine.h.
  */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
@@ -13,8 +13,8 @@
 #include "repository.h"
 
 /*
- * Entries that the main process writes before it looks again whether a directory
- * is still where it was; somebody may have moved it.
+ * Entries that the main process writes before it looks again whether a
+ * directory is still where it was; somebody may have moved it.
  */
 #define ENTRIES_WITH_HANDLES 64
 
@@ -76,13 +76,14 @@ int pc_is_behind(const struct parallel_checkout *pc)
 }
 
 struct queued_entry *pc_append(struct parallel_checkout *pc,
-					 const struct queued_entry *entry)
+			       const struct queued_entry *entry)
 {
 	if (pc->nr >= UINT32_MAX)
 		BUG("too many entries for parallel checkout");
 	ALLOC_GROW(pc->entries, pc->nr + 1, pc->alloc);
 	pc->entries[pc->nr] = *entry;
-	if (entry->ce && entry->ce == pc->icase.offered && pc->icase.offered_collides) {
+	if (entry->ce && entry->ce == pc->icase.offered &&
+	    pc->icase.offered_collides) {
 		pc->entries[pc->nr].collides = 1;
 		pc->icase.collisions++;
 	}
@@ -119,8 +120,7 @@ void pc_advance_throughput(struct parallel_checkout *pc)
 }
 
 void pc_entry_written(struct parallel_checkout *pc, struct cache_entry *ce,
-			  int *nr_checkouts,
-			  const struct checkout_result *result)
+		      int *nr_checkouts, const struct checkout_result *result)
 {
 	if (result->has_sd) {
 		struct stat st;
@@ -175,7 +175,7 @@ static int prepare_writer(struct parallel_checkout *pc)
 }
 
 const char *pc_entry_path(struct parallel_checkout *pc,
-			   const struct queued_entry *entry, size_t *len)
+			  const struct queued_entry *entry, size_t *len)
 {
 	if (!entry->ce) {
 		*len = strlen(entry->dir);
@@ -193,8 +193,8 @@ const char *pc_entry_path(struct parallel_checkout *pc,
 }
 
 void pc_prepare_item(struct parallel_checkout *pc,
-			 const struct queued_entry *entry, uint32_t id,
-			 struct checkout_item *item)
+		     const struct queued_entry *entry, uint32_t id,
+		     struct checkout_item *item)
 {
 	const struct cache_entry *ce = entry->ce;
 
@@ -216,7 +216,7 @@ void pc_prepare_item(struct parallel_checkout *pc,
 }
 
 int pc_write_here(struct parallel_checkout *pc,
-		      const struct queued_entry *entry)
+		  const struct queued_entry *entry)
 {
 	struct checkout_item item;
 	struct checkout_result result;
@@ -237,8 +237,7 @@ int pc_write_here(struct parallel_checkout *pc,
 }
 
 int pc_lstat_entry(const struct parallel_checkout *pc,
-		       const struct cache_entry *ce, char **path,
-		       struct stat *st)
+		   const struct cache_entry *ce, char **path, struct stat *st)
 {
 	int base_len = pc->state->base_dir_len;
 

@@ -22,9 +22,9 @@ struct checkout;
 struct progress;
 
 /*
- * While entries are in flight, which is while workers have them, nothing here or
- * in entry.c removes, renames or replaces anything in the working tree. Which
- * phase may follow which, and what it may find, is in engine.c.
+ * While entries are in flight, which is while workers have them, nothing here
+ * or in entry.c removes, renames or replaces anything in the working tree.
+ * Which phase may follow which, and what it may find, is in engine.c.
  */
 enum checkout_phase {
 	/* Between parallel_checkout_finish() and _begin(). */
@@ -155,8 +155,8 @@ const char *pc_entry_path(struct parallel_checkout *pc,
 			  const struct queued_entry *entry, size_t *len);
 
 /*
- * Make an item of an entry, known as `id`. Its path is only valid until the next
- * call.
+ * Make an item of an entry, known as `id`. Its path is only valid until the
+ * next call.
  */
 void pc_prepare_item(struct parallel_checkout *pc,
 		     const struct queued_entry *entry, uint32_t id,

@@ -9,6 +9,7 @@
 #include "entry.h"
 #include "oid-array.h"
 #include "parallel-checkout/engine.h"
+#include "parallel-checkout/silence.h"
 #include "promisor-remote.h"
 #include "read-cache.h"
 #include "repository.h"
@@ -21,8 +22,10 @@
 
 void pc_remember_inode(struct parallel_checkout *pc, unsigned int ino)
 {
-	ALLOC_GROW(pc->fallback.inodes, pc->fallback.inodes_nr + 1, pc->fallback.inodes_alloc);
-	pc->fallback.inodes[pc->fallback.inodes_nr++] = ino;
+	struct checkout_fallback *f = &pc->fallback;
+
+	ALLOC_GROW(f->inodes, f->inodes_nr + 1, f->inodes_alloc);
+	f->inodes[f->inodes_nr++] = ino;
 }
 
 int pc_is_inode_known(const struct parallel_checkout *pc, unsigned int ino)
@@ -108,7 +111,7 @@ static void remove_leftover(const struct parallel_checkout *pc,
  * `clear_only`, the entry may be queued once more when its path is clear.
  */
 static void write_sequentially(struct parallel_checkout *pc,
-			  struct queued_entry *entry, int clear_only)
+			       struct queued_entry *entry, int clear_only)
 {
 	struct cache_entry *ce = entry->ce;
 	int *nr_checkouts = entry->nr_checkouts;
@@ -181,8 +184,8 @@ static void fetch_missing(const struct parallel_checkout *pc)
 }
 
 /*
- * Can the workers write an entry that was put off, when its path is clear? Those
- * that collide depend on the order.
+ * Can the workers write an entry that was put off, when its path is clear?
+ * Those that collide depend on the order.
  */
 static int is_for_second_round(const struct parallel_checkout *pc,
 			       const struct queued_entry *entry)

@@ -4,8 +4,9 @@
 
 /*
  * What becomes of entries that were put off: entry.c writes them, one after the
- * other, and says what is to be said. It is the only one that removes or replaces
- * what is in the way, and it never does so while workers are in flight.
+ * other, and says what is to be said. It is the only one that removes or
+ * replaces what is in the way, and it never does so while workers are in
+ * flight.
  */
 
 struct cache_entry;
@@ -34,8 +35,8 @@ int pc_is_inode_known(const struct parallel_checkout *pc, unsigned int ino);
 /*
  * Do the entries that were put off, in the order in which they came. If they
  * are many and `workers_help`, entry.c only looks at and clears the paths of
- * those that workers can write, who do it before the others. With `is_last`, there
- * is nothing else to come. From PHASE_DRAINED to PHASE_DRAINED.
+ * those that workers can write, who do it before the others. With `is_last`,
+ * there is nothing else to come. From PHASE_DRAINED to PHASE_DRAINED.
  */
 void pc_do_put_off(struct parallel_checkout *pc, int workers_help, int is_last);
 

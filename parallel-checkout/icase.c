@@ -88,8 +88,8 @@ static void undo_collisions(struct parallel_checkout *pc)
 }
 
 /*
- * Those that collide with an earlier entry were marked when they were taken; find
- * the earlier ones.
+ * Those that collide with an earlier entry were marked when they were taken;
+ * find the earlier ones.
  */
 void pc_redo_collisions(struct parallel_checkout *pc)
 {

@@ -7,8 +7,8 @@
  *
  * Where two entries collide, the sequential code writes the second one over the
  * first, while the worker that comes second, whichever entry it has, leaves
- * alone what is there, or replaces the old file of both. So all of them are done
- * once more, in their order, when all others are written.
+ * alone what is there, or replaces the old file of both. So all of them are
+ * done once more, in their order, when all others are written.
  */
 
 #include "parallel-checkout/collision.h"

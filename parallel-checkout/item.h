@@ -13,8 +13,9 @@
 
 /*
  * How a blob becomes a file, as far as a worker has to know: all of it is
- * decided by the main process, and nothing depends on the configuration that the
- * worker finds. There is no filter driver in here, so no worker can run one.
+ * decided by the main process, and nothing depends on the configuration that
+ * the worker finds. There is no filter driver in here, so no worker can run
+ * one.
  */
 enum checkout_eol {
 	CHECKOUT_EOL_AS_IS = 0,

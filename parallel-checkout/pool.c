@@ -19,7 +19,8 @@
 
 /*
  * Batches are made to take some milliseconds, so this means that something is
- * wrong; unless a batch has files of gigabytes, or the file system is very slow.
+ * wrong; unless a batch has files of gigabytes, or the file system is very
+ * slow.
  */
 #define PATIENCE_MS 30000
 

@@ -107,10 +107,10 @@ void pool_init(struct worker_pool *pool, int max,
 	       const struct git_hash_algo *algo, int quiet);
 
 /*
- * Start `nr` more processes, which run "git <args> --protocol=<n>", and use
- * all that there are. Returns how many could be started; that can be fewer,
- * down to none, and the caller has to cope. Unless the pool is quiet, the reason
- * has been reported then.
+ * Start `nr` more processes, which run "git <args> --protocol=<n>", and use all
+ * that there are. Returns how many could be started; that can be fewer, down to
+ * none, and the caller has to cope. Unless the pool is quiet, the reason has
+ * been reported then.
  *
  * What the processes say themselves is not to be seen, unless there is a trace:
  * it is about their own troubles, and what they could not do is done again.

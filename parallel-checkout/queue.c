@@ -43,8 +43,8 @@ static int compare_ranks(const void *a, const void *b, void *data UNUSED)
 }
 
 /*
- * More is left in a directory than there was. Expect that to go on, so that this
- * does not happen for each entry.
+ * More is left in a directory than there was. Expect that to go on, so that
+ * this does not happen for each entry.
  */
 static void raise_rank(struct checkout_queue *queue, uint32_t number)
 {

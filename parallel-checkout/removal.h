@@ -19,8 +19,8 @@ int pc_remove(struct parallel_checkout *pc, struct cache_entry *ce);
 void pc_finish_removals(struct parallel_checkout *pc);
 
 /*
- * Remove the directories in the list, and their parents, as far as they are empty,
- * below the first base_len bytes of their paths.
+ * Remove the directories in the list, and their parents, as far as they are
+ * empty, below the first base_len bytes of their paths.
  */
 void pc_remove_empty_dirs(struct prune_list *list, int base_len);
 

@@ -20,8 +20,8 @@ struct checkout_workers {
 
 /*
  * Ask GIT_TEST_CHECKOUT_WORKERS (which stands for a threshold of 0, too), then
- * checkout.workers and checkout.thresholdForParallelism. Dies if one of them makes
- * no sense.
+ * checkout.workers and checkout.thresholdForParallelism. Dies if one of them
+ * makes no sense.
  */
 void get_checkout_workers(struct checkout_workers *config);
 

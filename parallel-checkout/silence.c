@@ -3,7 +3,6 @@
  * Count complaints instead of making them; see silence.h.
  */
 #include "git-compat-util.h"
-#include "odb.h"
 #include "packfile.h"
 #include "parallel-checkout/silence.h"
 
@@ -36,4 +35,11 @@ void forget_bad_objects(struct repository *repo)
 
 	repo_for_each_pack(repo, p)
 		oidset_clear(&p->bad_objects);
+}
+
+int object_info_here(struct repository *repo, const struct object_id *oid,
+		     struct object_info *oi, unsigned int flags)
+{
+	return odb_read_object_info_extended(repo->objects, oid, oi, flags |
+					     OBJECT_INFO_SKIP_FETCH_OBJECT);
 }

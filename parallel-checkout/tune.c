@@ -270,10 +270,10 @@ int tune_auto_start(struct tune_auto *tune, const struct tune_sample *now)
 /*
  * Try twice as many if there are processors for them, or if none is needed; or
  * half as many if they take turns. Workers that wait most of the time can still
- * be so many that they wait for a processor as well, once what they wait for has
- * come. Then more of them only delay each other, and those who hold a
- * directory's lock delay all. There are not made fewer for that: that would cost
- * trials, where it is not known to be of use.
+ * be so many that they wait for a processor as well, once what they wait for
+ * has come. Then more of them only delay each other, and those who hold a
+ * directory's lock delay all. There are not made fewer for that: that would
+ * cost trials, where it is not known to be of use.
  */
 static void try_another(struct tune_auto *tune, const struct tune_sample *now,
 			double rate)

@@ -15,13 +15,6 @@
 #include "repository.h"
 #include "trace2.h"
 
-int object_info_here(struct repository *repo, const struct object_id *oid,
-		     struct object_info *oi, unsigned int flags)
-{
-	return odb_read_object_info_extended(repo->objects, oid, oi, flags |
-					     OBJECT_INFO_SKIP_FETCH_OBJECT);
-}
-
 /* What is to be written: a buffer, or a blob to be streamed. */
 struct content {
 	char *buf;
@@ -88,8 +81,8 @@ static int is_streamed(const struct object_info *oi)
 }
 
 /*
- * Read the whole blob, of which `oi` says where it was found. Returns 0, or -1 if
- * that is not possible.
+ * Read the whole blob, of which `oi` says where it was found. Returns 0, or -1
+ * if that is not possible.
  */
 static int read_blob(struct checkout_writer *writer,
 		     const struct checkout_item *item, struct object_info *oi,
@@ -329,8 +322,8 @@ void writer_begin_batch(struct checkout_writer *writer)
 }
 
 /*
- * A removal cannot find anything in its way. As in entry.c, it is no error if the
- * file, or its directory, is missing.
+ * A removal cannot find anything in its way. As in entry.c, it is no error if
+ * the file, or its directory, is missing.
  */
 static enum checkout_status remove_item(struct checkout_writer *writer,
 					const struct checkout_item *item)
@@ -351,7 +344,8 @@ static enum checkout_status remove_item(struct checkout_writer *writer,
 	/*
 	 * unlink() looks the name up while it holds the lock of the directory.
 	 * On a network file system, that keeps all others waiting for a round
-	 * trip. With the name looked up beforehand, it is in the kernel's cache.
+	 * trip. With the name looked up beforehand, it is in the kernel's
+	 * cache.
 	 */
 	if (!dirs_lstat(&writer->dirs, name, &st) &&
 	    !dirs_unlink(&writer->dirs, name))
@@ -366,8 +360,8 @@ static int is_removal(const struct checkout_item *item)
 }
 
 /*
- * Write the item, whose directory is the current one. On success, `st` is what was
- * written, and the content has its size.
+ * Write the item, whose directory is the current one. On success, `st` is what
+ * was written, and the content has its size.
  */
 static enum checkout_status write_item(struct checkout_writer *writer,
 				       const struct checkout_item *item,

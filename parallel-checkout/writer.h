@@ -4,28 +4,20 @@
 
 /*
  * Write one entry into the working tree: read the blob, convert it, create the
- * file; or remove one. The workers do nothing else, and the main process uses the
- * same code when it writes by itself.
+ * file; or remove one. The workers do nothing else, and the main process uses
+ * the same code when it writes by itself.
  *
  * The writer works on the optimistic assumption that the item's path is as the
  * item says. It decides nothing: whatever is not as expected is left alone and
- * answered with a status, without any message. The main process then has entry.c
- * write the entry. So there is only one place that knows what Git does and says
- * when something is in the way or goes wrong.
+ * answered with a status, without any message. The main process then has
+ * entry.c write the entry. So there is only one place that knows what Git does
+ * and says when something is in the way or goes wrong.
  */
 
 #include "dirs.h"
-#include "odb.h"
 #include "parallel-checkout/item.h"
 
 struct repository;
-
-/*
- * Look up what is known of an object, as odb_read_object_info_extended() does,
- * but do not fetch it: in a partial clone, many are fetched at once.
- */
-int object_info_here(struct repository *repo, const struct object_id *oid,
-		     struct object_info *oi, unsigned int flags);
 
 struct checkout_writer {
 	struct repository *repo;
@@ -64,8 +56,8 @@ void writer_begin_batch(struct checkout_writer *writer);
  * Write the item's blob to its path, or remove what is there, and fill in the
  * result.
  *
- * Missing leading directories are made for what is written. If the status is not
- * CHECKOUT_WRITTEN, there is no new file at the path; the old file that the
+ * Missing leading directories are made for what is written. If the status is
+ * not CHECKOUT_WRITTEN, there is no new file at the path; the old file that the
  * item describes may be gone.
  *
  * May die() where the object store does, on a pack index that is corrupt.

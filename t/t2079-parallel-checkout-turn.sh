@@ -17,11 +17,17 @@ TEST_PASSES_SANITIZE_LEAK=true
 
 unset GIT_TEST_CHECKOUT_WORKERS
 
-# usage: each_setting <title> <code>
+# usage: each_setting [<prerequisite>] <title> <code>
 #
 # The code runs git as "$GIT", a command with its arguments, which is to be
 # split. It has an empty directory of its own.
 each_setting () {
+	prereq=
+	if test $# = 3
+	then
+		prereq=$1
+		shift
+	fi
 	for setting in 1 2 auto now
 	do
 		case $setting in
@@ -33,7 +39,7 @@ each_setting () {
 		GIT="git $options"
 		GIT_FAULTY="faulty_git $options"
 		code=$2
-		test_expect_success "$1 ($setting)" '
+		test_expect_success $prereq "$1 ($setting)" '
 			rm -rf case &&
 			mkdir case &&
 			(cd case && eval "$code")
@@ -593,8 +599,7 @@ test_lazy_prereq PRLIMIT_FILES '
 
 # With the lock of the index, two descriptors are left at first, which are enough.
 # Workers that cannot be had for want of pipes take none of them.
-each_setting 'hardly any descriptors' '
-	test_have_prereq PRLIMIT_FILES || return 0
+each_setting PRLIMIT_FILES 'hardly any descriptors' '
 	init_repo main &&
 	mkdir repo/d &&
 	for i in $(test_seq 200)
