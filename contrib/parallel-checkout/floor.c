@@ -458,17 +458,94 @@ static int usage(void)
 	return 129;
 }
 
+enum what { NONE, FS, ZLIB, LIBDEFLATE };
+
+/* What the processes have in common, read before they are started. */
+struct job {
+	enum what what;
+	uint64_t nr;
+
+	/* FS */
+	struct entry *files;
+	const char *top;
+	char *buf;
+
+	/* the others */
+	unsigned char *pack;
+	struct stream *streams;
+};
+
+static const unsigned hash_len = 20;
+
+static enum what parse_what(int argc, char **argv)
+{
+	if (argc == 5 && !strcmp(argv[1], "fs"))
+		return FS;
+	if (argc == 4 && !strcmp(argv[1], "zlib"))
+		return ZLIB;
+	if (argc == 4 && !strcmp(argv[1], "libdeflate"))
+		return LIBDEFLATE;
+	return NONE;
+}
+
+static void load(struct job *job, char **argv)
+{
+	uint64_t max;
+	size_t len;
+
+	if (job->what == FS) {
+		job->files = read_list(argv[2], &job->nr, &max);
+		job->buf = grab(max);
+		memset(job->buf, 'x', max);
+		job->top = argv[3];
+		if (mkdir(job->top, 0777) && errno != EEXIST)
+			fail("cannot make '%s': %s", job->top, strerror(errno));
+		return;
+	}
+	job->pack = map_file(argv[2], &len);
+	if (len < 32 || memcmp(job->pack, "PACK", 4))
+		fail("'%s' is no pack", argv[2]);
+	job->streams = read_idx(argv[2], len, hash_len, &job->nr);
+}
+
+static void work(const struct job *job)
+{
+	if (job->what == FS)
+		fs_worker(job->files, job->nr, job->buf, job->top);
+	else
+		inflate_worker(job->pack, job->streams, job->nr, hash_len,
+			       job->what == LIBDEFLATE);
+}
+
+/* Have the job done by that many processes; 1 is this one. */
+static void run(const struct job *job, unsigned processes)
+{
+	int status, failed = 0;
+
+	if (processes == 1) {
+		work(job);
+	} else {
+		for (unsigned i = 0; i < processes; i++) {
+			pid_t pid = fork();
+
+			if (pid < 0)
+				fail("cannot fork: %s", strerror(errno));
+			if (!pid) {
+				work(job);
+				_exit(0); /* and leave the buffers to the parent */
+			}
+		}
+		while (wait(&status) > 0)
+			failed |= status;
+	}
+	if (failed || shared->done != job->nr)
+		fail("a process failed");
+}
+
 int main(int argc, char **argv)
 {
-	enum { FS, ZLIB, LIBDEFLATE } what;
-	struct entry *files = NULL;
-	struct stream *streams = NULL;
-	unsigned char *pack = NULL;
-	char *buf = NULL;
-	const unsigned hash_len = 20;
-	uint64_t nr, max;
-	unsigned processes, i;
-	int status, failed = 0;
+	struct job job = { .what = parse_what(argc, argv) };
+	unsigned processes;
 	double begin;
 
 	if (argc == 2 && !strcmp(argv[1], "features")) {
@@ -479,16 +556,10 @@ int main(int argc, char **argv)
 #endif
 		return 0;
 	}
-	if (argc == 5 && !strcmp(argv[1], "fs"))
-		what = FS;
-	else if (argc == 4 && !strcmp(argv[1], "zlib"))
-		what = ZLIB;
-	else if (argc == 4 && !strcmp(argv[1], "libdeflate"))
-		what = LIBDEFLATE;
-	else
+	if (job.what == NONE)
 		return usage();
 #ifndef HAVE_LIBDEFLATE
-	if (what == LIBDEFLATE)
+	if (job.what == LIBDEFLATE)
 		fail("built without libdeflate");
 #endif
 	processes = number(argv[argc - 1]);
@@ -498,47 +569,14 @@ int main(int argc, char **argv)
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		fail("out of memory");
-	if (what == FS) {
-		files = read_list(argv[2], &nr, &max);
-		buf = grab(max);
-		memset(buf, 'x', max);
-		if (mkdir(argv[3], 0777) && errno != EEXIST)
-			fail("cannot make '%s': %s", argv[3], strerror(errno));
-	} else {
-		size_t len;
-
-		pack = map_file(argv[2], &len);
-		if (len < 32 || memcmp(pack, "PACK", 4))
-			fail("'%s' is no pack", argv[2]);
-		streams = read_idx(argv[2], len, hash_len, &nr);
-	}
-
-	for (i = 0; i < processes; i++) {
-		pid_t pid = processes == 1 ? 0 : fork();
-
-		if (pid < 0)
-			fail("cannot fork: %s", strerror(errno));
-		if (pid)
-			continue;
-		if (what == FS)
-			fs_worker(files, nr, buf, argv[3]);
-		else
-			inflate_worker(pack, streams, nr, hash_len,
-				       what == LIBDEFLATE);
-		if (processes > 1)
-			_exit(0); /* and leave the buffers to the parent */
-	}
-	if (processes > 1)
-		while (wait(&status) > 0)
-			failed |= status;
-	if (failed || shared->done != nr)
-		fail("a process failed");
+	load(&job, argv);
+	run(&job, processes);
 	printf("%s: %llu entries (%llu of them deltas), %llu bytes, %u processes, %.3f s\n",
 	       argv[1], (unsigned long long)shared->done,
 	       (unsigned long long)shared->deltas,
 	       (unsigned long long)shared->bytes, processes, now() - begin);
-	free(files);
-	free(streams);
-	free(buf);
+	free(job.files);
+	free(job.streams);
+	free(job.buf);
 	return 0;
 }

@@ -1189,101 +1189,154 @@ static long parse_int(const char *key, const char *s, long min, long max)
 	return n;
 }
 
-int main(int argc, char **argv)
+/* What is said about the mount, beside `opt`. */
+struct run {
+	struct fuse_args args;
+	int foreground, threads;
+	int pidfd;		/* of --owner, or -1 */
+};
+
+enum {
+	OPT_LATENCY = 256, OPT_ONE_ARM, OPT_SERIAL_LOOKUPS, OPT_ICASE,
+	OPT_FAULT, OPT_ENTRY, OPT_ATTR, OPT_NEGATIVE, OPT_MAX_WRITE,
+	OPT_NO_FLUSH, OPT_THREADS, OPT_OWNER, OPT_FOREGROUND, OPT_DEBUG
+};
+
+static const struct option longopts[] = {
+	{ "latency", required_argument, NULL, OPT_LATENCY },
+	{ "one-arm", no_argument, NULL, OPT_ONE_ARM },
+	{ "serial-lookups", no_argument, NULL, OPT_SERIAL_LOOKUPS },
+	{ "icase", no_argument, NULL, OPT_ICASE },
+	{ "fault", required_argument, NULL, OPT_FAULT },
+	{ "entry-timeout", required_argument, NULL, OPT_ENTRY },
+	{ "attr-timeout", required_argument, NULL, OPT_ATTR },
+	{ "negative-timeout", required_argument, NULL, OPT_NEGATIVE },
+	{ "max-write", required_argument, NULL, OPT_MAX_WRITE },
+	{ "no-flush", no_argument, NULL, OPT_NO_FLUSH },
+	{ "threads", required_argument, NULL, OPT_THREADS },
+	{ "owner", required_argument, NULL, OPT_OWNER },
+	{ "foreground", no_argument, NULL, OPT_FOREGROUND },
+	{ "debug", no_argument, NULL, OPT_DEBUG },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 }
+};
+
+/* Take one option, but for --help and what is unknown. */
+static void set_option(struct run *run, int c)
 {
-	enum { LATENCY = 256, ONE_ARM, SERIAL_LOOKUPS, ICASE, FAULT, ENTRY,
-	       ATTR, NEGATIVE, MAX_WRITE, NO_FLUSH, THREADS, OWNER, FOREGROUND, DEBUG };
-	static const struct option longopts[] = {
-		{ "latency", required_argument, NULL, LATENCY },
-		{ "one-arm", no_argument, NULL, ONE_ARM },
-		{ "serial-lookups", no_argument, NULL, SERIAL_LOOKUPS },
-		{ "icase", no_argument, NULL, ICASE },
-		{ "fault", required_argument, NULL, FAULT },
-		{ "entry-timeout", required_argument, NULL, ENTRY },
-		{ "attr-timeout", required_argument, NULL, ATTR },
-		{ "negative-timeout", required_argument, NULL, NEGATIVE },
-		{ "max-write", required_argument, NULL, MAX_WRITE },
-		{ "no-flush", no_argument, NULL, NO_FLUSH },
-		{ "threads", required_argument, NULL, THREADS },
-		{ "owner", required_argument, NULL, OWNER },
-		{ "foreground", no_argument, NULL, FOREGROUND },
-		{ "debug", no_argument, NULL, DEBUG },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 }
-	};
-	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+	char err[400];
+
+	switch (c) {
+	case OPT_LATENCY:
+		if (policy_latency(optarg, err, sizeof(err)))
+			die("--latency", err);
+		break;
+	case OPT_ONE_ARM:
+		policy_one_arm(1);
+		break;
+	case OPT_SERIAL_LOOKUPS:
+		opt.serial_lookups = 1;
+		break;
+	case OPT_ICASE:
+		opt.icase = 1;
+		break;
+	case OPT_FAULT:
+		if (policy_fault(optarg, err, sizeof(err)))
+			die("--fault", err);
+		break;
+	case OPT_ENTRY:
+		opt.entry_timeout = parse_seconds("entry-timeout", optarg);
+		break;
+	case OPT_ATTR:
+		opt.attr_timeout = parse_seconds("attr-timeout", optarg);
+		break;
+	case OPT_NEGATIVE:
+		opt.negative_timeout = parse_seconds("negative-timeout", optarg);
+		break;
+	case OPT_MAX_WRITE:
+		opt.max_write = parse_int("max-write", optarg, 4096, INT_MAX);
+		break;
+	case OPT_NO_FLUSH:
+		opt.no_flush = 1;
+		break;
+	case OPT_THREADS:
+		run->threads = parse_int("threads", optarg, 1, 4096);
+		break;
+	case OPT_OWNER:
+		run->pidfd = syscall(SYS_pidfd_open,
+				     parse_int("owner", optarg, 1, INT_MAX), 0);
+		if (run->pidfd < 0)
+			die("--owner", strerror(errno));
+		break;
+	case OPT_DEBUG:
+		fuse_opt_add_arg(&run->args, "-d");
+		/* fallthrough */
+	case OPT_FOREGROUND:
+		run->foreground = 1;
+		break;
+	case 'o':
+		fuse_opt_add_arg(&run->args, "-o");
+		fuse_opt_add_arg(&run->args, optarg);
+		break;
+	}
+}
+
+/* Mount, serve until asked to end, and unmount. Returns 0 if all went well. */
+static int serve(struct run *run, const char *mountpoint)
+{
 	struct fuse_loop_config *config;
 	struct fuse_session *se;
-	char err[400], *mountpoint;
-	int c, foreground = 0, threads = 256, pidfd = -1, ret = 1;
+	int ret = 1;
+
+	se = fuse_session_new(&run->args, &operations, sizeof(operations), NULL);
+	if (!se)
+		return ret;
+	if (fuse_set_signal_handlers(se))
+		goto out_session;
+	if (fuse_session_mount(se, mountpoint))
+		goto out_handlers;
+	if (fuse_session_custom_io(se, &custom_io, fuse_session_fd(se)))
+		goto out_mount;
+	if (fuse_daemonize(run->foreground))
+		goto out_mount;
+	if (run->pidfd >= 0 && start_watching(&run->pidfd))
+		goto out_mount;
+
+	config = fuse_loop_cfg_create();
+	fuse_loop_cfg_set_max_threads(config, run->threads);
+	fuse_loop_cfg_set_idle_threads(config, run->threads);
+	/* the number of a signal is how it is asked to end */
+	ret = fuse_session_loop_mt(se, config) < 0;
+	fuse_loop_cfg_destroy(config);
+out_mount:
+	fuse_session_unmount(se);
+out_handlers:
+	fuse_remove_signal_handlers(se);
+out_session:
+	fuse_session_destroy(se);
+	/* at the end the kernel does not say what it forgets */
+	tdestroy(nodes_tree, node_free);
+	names_free(root.names);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	struct run run = { .args = FUSE_ARGS_INIT(0, NULL), .threads = 256,
+			   .pidfd = -1 };
+	char *mountpoint;
+	int c, ret;
 
 	setlocale(LC_CTYPE, "C.UTF-8");
-	fuse_opt_add_arg(&args, "slowfs");
-	fuse_opt_add_arg(&args, "-ofsname=slowfs,subtype=slowfs");
+	fuse_opt_add_arg(&run.args, "slowfs");
+	fuse_opt_add_arg(&run.args, "-ofsname=slowfs,subtype=slowfs");
 
 	while ((c = getopt_long(argc, argv, "ho:", longopts, NULL)) != -1) {
-		switch (c) {
-		case LATENCY:
-			if (policy_latency(optarg, err, sizeof(err)))
-				die("--latency", err);
-			break;
-		case ONE_ARM:
-			policy_one_arm(1);
-			break;
-		case SERIAL_LOOKUPS:
-			opt.serial_lookups = 1;
-			break;
-		case ICASE:
-			opt.icase = 1;
-			break;
-		case FAULT:
-			if (policy_fault(optarg, err, sizeof(err)))
-				die("--fault", err);
-			break;
-		case ENTRY:
-			opt.entry_timeout = parse_seconds("entry-timeout", optarg);
-			break;
-		case ATTR:
-			opt.attr_timeout = parse_seconds("attr-timeout", optarg);
-			break;
-		case NEGATIVE:
-			opt.negative_timeout =
-				parse_seconds("negative-timeout", optarg);
-			break;
-		case MAX_WRITE:
-			opt.max_write = parse_int("max-write", optarg, 4096,
-						  INT_MAX);
-			break;
-		case NO_FLUSH:
-			opt.no_flush = 1;
-			break;
-		case THREADS:
-			threads = parse_int("threads", optarg, 1, 4096);
-			break;
-		case OWNER:
-			pidfd = syscall(SYS_pidfd_open,
-					parse_int("owner", optarg, 1, INT_MAX), 0);
-			if (pidfd < 0)
-				die("--owner", strerror(errno));
-			break;
-		case FOREGROUND:
-			foreground = 1;
-			break;
-		case DEBUG:
-			foreground = 1;
-			fuse_opt_add_arg(&args, "-d");
-			break;
-		case 'o':
-			fuse_opt_add_arg(&args, "-o");
-			fuse_opt_add_arg(&args, optarg);
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return 0;
-		default:
-			fputs(usage, stderr);
-			return 2;
+		if (c == 'h' || c == '?') {
+			fputs(usage, c == 'h' ? stdout : stderr);
+			return c == 'h' ? 0 : 2;
 		}
+		set_option(&run, c);
 	}
 	if (argc - optind != 2) {
 		fputs(usage, stderr);
@@ -1306,39 +1359,8 @@ int main(int argc, char **argv)
 	if (!mountpoint)
 		die(argv[optind + 1], strerror(errno));
 
-	se = fuse_session_new(&args, &operations, sizeof(operations), NULL);
-	if (!se)
-		goto out_args;
-	if (fuse_set_signal_handlers(se))
-		goto out_session;
-	if (fuse_session_mount(se, mountpoint))
-		goto out_handlers;
-	if (fuse_session_custom_io(se, &custom_io, fuse_session_fd(se)))
-		goto out_mount;
-	if (fuse_daemonize(foreground))
-		goto out_mount;
-	if (pidfd >= 0 && start_watching(&pidfd))
-		goto out_mount;
-
-	config = fuse_loop_cfg_create();
-	fuse_loop_cfg_set_max_threads(config, threads);
-	fuse_loop_cfg_set_idle_threads(config, threads);
-	ret = fuse_session_loop_mt(se, config);
-	/* the number of a signal is how it is asked to end */
-	if (ret > 0)
-		ret = 0;
-	fuse_loop_cfg_destroy(config);
-out_mount:
-	fuse_session_unmount(se);
-out_handlers:
-	fuse_remove_signal_handlers(se);
-out_session:
-	fuse_session_destroy(se);
-	/* at the end the kernel does not say what it forgets */
-	tdestroy(nodes_tree, node_free);
-	names_free(root.names);
-out_args:
-	fuse_opt_free_args(&args);
+	ret = serve(&run, mountpoint);
+	fuse_opt_free_args(&run.args);
 	free(mountpoint);
-	return ret ? 1 : 0;
+	return ret;
 }
