@@ -22,7 +22,10 @@
 #   T='t1*' UPSTREAM_MODES='2 default'    for make test-upstream
 #   TOOLS='address thread valgrind' QUICK=1    for make sanitize
 #   CASES=200 SEED=N      for make differential
-#   COMPILE=1             for make series: compile each commit
+#   TOPIC=name CHANGED=REV    for make series: that topic (all: all steps as one),
+#                         or only those that differ from a commit of this repository
+#   COMPILE=1 TEST=1      for make series: compile each commit, run the tests that
+#                         it adds or changes
 #   API=1                 for make export: keep what was changed in files of ours
 #                         for this base, in its ours.patch
 #   BENCH_ARGS=...        for make bench, bench-auto, bench-network, bench-clone,
@@ -63,7 +66,8 @@ override BUILD := $(if $(BUILD),$(abspath $(BUILD)))
 UPSTREAM_MODES ?= 2 default
 
 export BASE BUILD CACHE GIT_TARBALL BASE_ANY FORCE NO_LIBDEFLATE JOBS CFLAGS
-export API QUICK REPO WORKERS ROUNDS UPSTREAM_MODES COMPILE PERF_REPO PERF_REPEAT
+export API QUICK REPO WORKERS ROUNDS UPSTREAM_MODES COMPILE TEST TOPIC CHANGED
+export PERF_REPO PERF_REPEAT
 
 # make in a source tree, with all cores unless this make was told how many
 submake = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS)) --no-print-directory

@@ -18,7 +18,7 @@ die () {
 
 # What is on or not there. The scripts ask whether it is empty, and FORCE=0 is
 # how people say no.
-for switch in FORCE BASE_ANY NO_LIBDEFLATE COMPILE QUICK
+for switch in FORCE BASE_ANY NO_LIBDEFLATE COMPILE TEST QUICK
 do
 	value=
 	eval "value=\$$switch"
@@ -223,10 +223,9 @@ lay_out () {
 	add_files "$1" "$base/files"
 }
 
-# Our test scripts and suites of unit tests, one a line, as scripts/run-tests takes
-# them.
-our_tests () {
-	our_files |
+# test_names: of the paths on stdin, those that are test scripts and suites of unit
+# tests, one a line, as scripts/run-tests takes them.
+test_names () {
 	sed -n -e 's,^t/\(t[0-9][^/]*\.sh\)$,\1,p' \
 		-e '/^t\/unit-tests\/u-[^/]*\.c$/ {
 			s,^.*/u-,,
@@ -236,19 +235,25 @@ our_tests () {
 		}'
 }
 
+# Those that are ours.
+our_tests () {
+	our_files | test_names
+}
+
 # The lines of the series file that are steps.
 series_steps () {
 	sed -e 's/[[:space:]]*$//' -e '/^[[:space:]]*#/d' -e '/^$/d' "$base/series"
 }
 
 # Everything of this repository that build/git is made from, as "sum mode path"
-# lines. scripts/assemble keeps the list of its last run beside the result.
+# lines. scripts/assemble keeps the list of its last run beside the result. What is
+# only for mails is not among it.
 input_manifest () {
 	(
 		cd "$top" || exit 1
 		{
 			files_here
-			find "${base#"$top"/}" -type f
+			find "${base#"$top"/}" -type f ! -path '*/cover-letter*' ! -name topics
 		} | sort | while IFS= read -r f
 		do
 			printf '%s %s %s\n' "$(sha256_of "$f")" "$(stat -c %A "$f")" "$f"
