@@ -11,7 +11,6 @@ TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
 . "$TEST_DIRECTORY/lib-parallel-checkout.sh"
 . "$TEST_DIRECTORY/lib-broken-worker.sh"
-. "$TEST_DIRECTORY/lib-slowfs.sh"
 
 # usage: workers_git <n> <git arguments>
 # What it says is in err, and the trace of the main process in trace.
@@ -249,41 +248,6 @@ test_expect_success 'workers that are lost while they remove' '
 		test_path_is_missing lost/a &&
 		test_path_is_missing lost/e || return 1
 	done
-'
-
-# The file system has removed the directory, and who asked for it is gone before
-# it hears of that. Whoever asks again finds nothing there.
-test_expect_success SLOWFS 'workers that are killed while they remove directories' '
-	slowfs_mount slow --entry-timeout=0 --attr-timeout=0 &&
-	fresh killed &&
-	git -C killed config core.worktree "$(pwd)/slow" &&
-	git -C killed checkout -q -f &&
-	break_worker : &&
-	slowfs_control slow "latency rmdir=2000000" &&
-	{
-		faulty_git -C killed -c checkout.workers=3 \
-			-c checkout.thresholdForParallelism=0 \
-			switch -q --detach origin/few 2>err &
-	} &&
-	main=$! &&
-	test_when_finished "kill $main $(cat pids) 2>/dev/null || :" &&
-	tries=0 &&
-	until test $(slowfs_count slow rmdir) -ge 2
-	do
-		tries=$(($tries + 1)) &&
-		test $tries -lt 200 &&
-		sleep 0.05 || return 1
-	done &&
-	kill -KILL $(cat pids) &&
-	slowfs_control slow "latency 0" &&
-	wait $main &&
-	find slow -name .slowfs -o -print | sort >actual &&
-	cat >expect <<-\EOF &&
-	slow
-	slow/keep
-	slow/keep/stays
-	EOF
-	test_cmp expect actual
 '
 
 test_expect_success SYMLINKS 'links are made by workers' '

@@ -1,157 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 
-test_description='checkout while a directory is swapped for a symbolic link
+test_description='parallel checkout while a directory is swapped for a link
 
-Another process puts a symbolic link to a place outside in the place of a
-directory and takes it away again, thousands of times, while Git writes or
-removes files below it. Nothing outside is written, changed or removed.
+As t2028, with several workers and with one: neither of them writes through the
+link, and both meet it.
 '
 
 TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
-. "$TEST_DIRECTORY/lib-parallel-checkout.sh"
+. "$TEST_DIRECTORY/lib-checkout-race.sh"
 
-if ! test_have_prereq SYMLINKS || ! test-tool checkout-wire has-openat
-then
-	skip_all='skipping tests of races, no openat() or no symbolic links'
-	test_done
-fi
-
-if ! find . -maxdepth 0 -printf "" 2>/dev/null
-then
-	skip_all='skipping tests of races, find has no -printf'
-	test_done
-fi
-
-ROUNDS=20
-
-# Some of the names are there outside, too, so that there is something to be
-# replaced and to be removed, and something to be added.
-test_expect_success 'setup' '
-	git init repo &&
-	(
-		cd repo &&
-		echo base >base &&
-		git add base &&
-		git commit -q -m base &&
-		git tag without &&
-		for dir in a/b/c a/b/d a/b a/e
-		do
-			mkdir -p $dir &&
-			for i in $(test_seq 1 60)
-			do
-				echo "one $dir $i" >$dir/file$i || return 1
-			done
-		done &&
-		ln -s file1 a/b/c/link &&
-		git add . &&
-		git commit -q -m one &&
-		git tag one &&
-		for file in $(git ls-files "a/b/*[0-9]")
-		do
-			echo "two $file" >$file || return 1
-		done &&
-		git rm -q --cached -r a/b/d &&
-		git commit -q -a -m two &&
-		git tag two &&
-		git checkout -q -f without
-	) &&
-	mkdir -p outside/c outside/d &&
-	for dir in c d .
-	do
-		for i in 1 3 5 20 40 59
-		do
-			echo "outside $dir $i" >outside/$dir/file$i || return 1
-		done
-	done &&
-	echo secret >outside/secret
-'
-
-# All that there is to see outside, but for the time of the last access.
-look_outside () {
-	find outside -printf "%p %y %i %m %s %T@ %C@ %l\n" | sort
-}
-
-# usage: race <workers> <git command>...
-#
-# Runs it again and again, each time after "prepare", while a/b is swapped for a
-# link to a place outside. What happens to the working tree does not matter.
-# Leaves "swaps" and "conflicts", that is how often a link was met.
-race () {
-	local workers="$1" racer &&
-	shift &&
-	rm -rf stop trace spare && mkdir spare &&
-	look_outside >expect &&
-	{
-		test-tool checkout-race --stop=stop repo/a/b \
-			"$(pwd)/outside" spare/link >counts &
-		racer=$!
-	} &&
-	test_when_finished "touch stop; wait $racer || :" &&
-	for round in $(test_seq $ROUNDS)
-	do
-		prepare >out 2>&1 || :
-		GIT_TRACE2_EVENT="$(pwd)/trace" git -C repo \
-			-c checkout.workers="$workers" \
-			-c checkout.thresholdForParallelism=0 \
-			"$@" >out 2>&1 || :
-		rm -f repo/.git/index.lock
-	done &&
-	touch stop &&
-	wait $racer &&
-	look_outside >actual &&
-	swaps=$(sed -n "s/^swaps //p" counts) &&
-	conflicts=$(grep -c "\"key\":\"collision/" trace || :) &&
-	say "$swaps swaps, $conflicts conflicts" &&
-	test_cmp expect actual &&
-	test $swaps -gt 1000
+has_met_the_link () {
+	test_grep "\"key\":\"collision/" trace
 }
 
 for workers in 1 2
 do
-	test_expect_success "checkout-index, workers=$workers" '
-		prepare () {
-			git -C repo read-tree one
-		} &&
-		race $workers checkout-index -f -a -q &&
-		test $conflicts -gt 0
-	'
-
-	test_expect_success "read-tree of everything, workers=$workers" '
-		prepare () {
-			git -C repo read-tree --empty
-		} &&
-		race $workers read-tree --reset -u one &&
-		test $conflicts -gt 0
-	'
-
-	test_expect_success "switch, workers=$workers" '
-		prepare () {
-			case "$(git -C repo rev-parse HEAD)" in
-			$(git -C repo rev-parse one))
-				git -C repo tag -f to two ;;
-			*)
-				git -C repo tag -f to one ;;
-			esac
-		} &&
-		race $workers checkout -q -f to &&
-		test $conflicts -gt 0
-	'
-
-	test_expect_success "removal, workers=$workers" '
-		prepare () {
-			git -C repo -c checkout.workers=$workers \
-				read-tree --reset -u one
-		} &&
-		race $workers read-tree --reset -u without
-	'
+	test_races $workers has_met_the_link
 done
-
-test_expect_success 'what is left can be checked out' '
-	git -C repo reset -q --hard one &&
-	git -C repo status --porcelain >status &&
-	test_must_be_empty status
-'
 
 test_done

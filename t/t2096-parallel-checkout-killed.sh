@@ -263,4 +263,58 @@ do
 	'
 done
 
+removals_begun () {
+	test $(slowfs_count slow rmdir) -ge 2
+}
+
+# The file system has removed the directory, and who asked for it is gone before
+# it hears of that. Whoever asks again finds nothing there.
+test_expect_success SLOWFS 'workers that are killed while they remove directories' '
+	test_when_finished "rm -rf slow/*" &&
+	slowfs_control slow "latency 0" &&
+	rm -rf one &&
+	git init -q one &&
+	(
+		cd one &&
+		for d in a/b/c a/d e/f/g/h/i keep
+		do
+			mkdir -p $d &&
+			for i in $(test_seq 40)
+			do
+				echo "$d $i" >$d/f$i || return 1
+			done || return 1
+		done &&
+		echo stays >keep/stays &&
+		git add . &&
+		git commit -q -m full &&
+		git rm -rfq a e "keep/f*" &&
+		git commit -q -m few &&
+		git branch few &&
+		git reset -q --hard HEAD^
+	) &&
+	mkdir slow/tree &&
+	git -C one config core.worktree "$(pwd)/slow/tree" &&
+	git -C one checkout -q -f &&
+	break_worker : &&
+	slowfs_control slow reset "latency rmdir=2000000" &&
+	{
+		faulty_git -C one -c checkout.workers=3 \
+			-c checkout.thresholdForParallelism=0 \
+			switch -q --detach few 2>err &
+	} &&
+	main=$! &&
+	test_when_finished "kill $main $(cat pids) 2>/dev/null || :" &&
+	wait_until removals_begun &&
+	kill -KILL $(cat pids) &&
+	slowfs_control slow "latency 0" &&
+	wait $main &&
+	find slow/tree | sort >actual &&
+	cat >expect <<-\EOF &&
+	slow/tree
+	slow/tree/keep
+	slow/tree/keep/stays
+	EOF
+	test_cmp expect actual
+'
+
 test_done

@@ -11,6 +11,7 @@
 
 static const char * const race_usage[] = {
 	"test-tool checkout-race --stop=<file> [--pause=<usec>] <dir> <target> <spare>",
+	"test-tool checkout-race --has-openat",
 	NULL
 };
 
@@ -79,16 +80,25 @@ static int restore_link(const char *target, const char *spare, int *replaced)
 int cmd__checkout_race(int argc, const char **argv)
 {
 	const char *stop_file = NULL, *dir, *target, *spare;
-	int pause_us = 200, swaps = 0, replaced = 0;
+	int pause_us = 200, swaps = 0, replaced = 0, has_openat = 0;
 	struct option options[] = {
 		OPT_STRING(0, "stop", &stop_file, "file",
 			   "end when this file is there"),
 		OPT_INTEGER(0, "pause", &pause_us,
 			    "longest time between two swaps"),
+		OPT_BOOL(0, "has-openat", &has_openat,
+			 "tell whether Git was built with openat()"),
 		OPT_END()
 	};
 
 	argc = parse_options(argc, argv, NULL, options, race_usage, 0);
+	if (has_openat) {
+#ifdef NO_OPENAT
+		return 1;
+#else
+		return 0;
+#endif
+	}
 	if (argc != 3 || !stop_file)
 		usage_with_options(race_usage, options);
 	dir = argv[0];

@@ -48,7 +48,7 @@ static void iterate(struct waiting_loop *loop)
 		}
 }
 
-void test_waiting_loop__initialize(void)
+void test_loop_waiting__initialize(void)
 {
 	if (!HAVE_THREADS)
 		cl_skip();
@@ -83,7 +83,7 @@ static int run(struct rounds *rounds, size_t nr, int start, int *threads)
 	return n;
 }
 
-void test_waiting_loop__all_once(void)
+void test_loop_waiting__all_once(void)
 {
 	const size_t numbers[] = { 0, 1, 7, 8, 9, 100, 1000, 54321 };
 
@@ -100,7 +100,7 @@ void test_waiting_loop__all_once(void)
 		}
 }
 
-void test_waiting_loop__waiting(void)
+void test_loop_waiting__waiting(void)
 {
 	struct rounds waiting = { .wait_us = 3000 };
 	struct rounds few = { .wait_us = 3000 };
@@ -118,7 +118,7 @@ void test_waiting_loop__waiting(void)
 	cl_assert_equal_i(threads, 3);
 }
 
-void test_waiting_loop__waiting_in_directories(void)
+void test_loop_waiting__waiting_in_directories(void)
 {
 	int threads;
 
@@ -251,7 +251,7 @@ static void play(struct waiting_loop *loop)
 	files->has_ended = 1;
 }
 
-void test_waiting_loop__directories(void)
+void test_loop_waiting__directories(void)
 {
 	static const size_t size[] = { 80, 20, 100, 40, 60 };
 	struct files files = { .wrong = STRBUF_INIT };
@@ -275,7 +275,7 @@ void test_waiting_loop__directories(void)
 	strbuf_release(&files.wrong);
 }
 
-void test_waiting_loop__try(void)
+void test_loop_waiting__try(void)
 {
 	struct rounds fast = { 0 };
 	struct rounds waiting = { .wait_us = 3000 };

@@ -257,6 +257,62 @@ test_expect_success 'a pack that is too short' '
 	done
 '
 
+test_expect_success 'unpack-objects says the same about damage' '
+	git init --bare empty.git &&
+	size=$(test_file_size tiny.pack) &&
+	n=0 &&
+	while test $n -lt $size
+	do
+		set_byte tiny.pack x.pack $n 125 &&
+		test_copy_bytes $n <tiny.pack >y.pack &&
+		for pack in x y
+		do
+			for whole in false true
+			do
+				rm -rf to &&
+				cp -R empty.git to &&
+				{
+					GIT_TEST_WHOLE_INFLATE=$whole \
+					git -C to unpack-objects \
+						<$pack.pack >out.$whole 2>&1
+					echo $? >>out.$whole
+				} &&
+				(cd to && find objects -type f | sort) \
+					>>out.$whole || return 1
+			done &&
+			test_cmp out.false out.true || return 1
+		done &&
+		n=$(($n + 5 * $every)) || return 1
+	done
+'
+
+# Otherwise a small pack may become large before that is noticed.
+test_expect_success 'unpack-objects inflates nothing behind the limit' '
+	git init limit &&
+	test-tool genrandom limit 20000 >limit/random &&
+	git -C limit hash-object -w random >list &&
+	git -C limit pack-objects --stdout <list >x.pack &&
+	size=$(test_file_size x.pack) &&
+	# the last byte of the checksum of the stream
+	set_byte x.pack y.pack $(($size - $(test_oid rawsz) - 1)) 0 &&
+	echo "fatal: pack exceeds maximum allowed size" >expect &&
+	for threshold in 1k 1m
+	do
+		test_config_global core.bigFileThreshold $threshold &&
+		for whole in false true
+		do
+			rm -rf to &&
+			cp -R empty.git to &&
+			test_expect_code 128 env GIT_TEST_WHOLE_INFLATE=$whole \
+				git -C to unpack-objects -q \
+				--max-input-size=6000 <y.pack 2>actual &&
+			test_cmp expect actual &&
+			git -C to unpack-objects -q --max-input-size=$size \
+				<x.pack || return 1
+		done || return 1
+	done
+'
+
 # A pack entry does not end where the mapping of its pack does: an object of a
 # size other than announced must be found out by its own stream.
 test_expect_success 'a pack entry of another size than its header says' '
