@@ -414,26 +414,6 @@ each_setting 'configuration that is included from a tracked file' '
 	! grep -l "$(printf "\r")" repo/z/*
 '
 
-each_setting 'such a file is removed' '
-	init_repo one &&
-	printf "[core]\n\tuseReplaceRefs = false\n" >repo/.gitconfig &&
-	commit one &&
-	git -C repo checkout -q -b two &&
-	git -C repo rm -q .gitconfig &&
-	for i in $(test_seq 300)
-	do
-		echo "$i" >repo/f$i || return 1
-	done &&
-	add_large_files two &&
-	commit two &&
-	git -C repo replace $(git -C repo rev-parse :f9 :f10) &&
-	git -C repo checkout -q one &&
-	git -C repo config include.path ../.gitconfig &&
-	$GIT -C repo checkout -q two &&
-	echo 9 >expect &&
-	test_cmp expect repo/f9
-'
-
 each_setting 'such a file becomes broken' '
 	init_repo one &&
 	>repo/.gitconfig &&

@@ -333,4 +333,38 @@ test_expect_success 'untracked .gitattributes in directories that are there' '
 	done
 '
 
+# Workers that are started after that cannot read it any more.
+for workers in 1 2 auto
+do
+	test_expect_success "a file that configuration includes is removed, workers=$workers" '
+		rm -rf config &&
+		git init -q config &&
+		(
+			cd config &&
+			printf "[core]\n\tuseReplaceRefs = false\n" >.gitconfig &&
+			git add .gitconfig &&
+			git commit -q -m one &&
+			git tag one &&
+			git rm -q .gitconfig &&
+			for i in 1 2 3 4
+			do
+				test-tool genrandom $i 3000000 >.a$i || return 1
+			done &&
+			for i in $(test_seq 300)
+			do
+				echo $i >f$i || return 1
+			done &&
+			git add . &&
+			git commit -q -m two &&
+			git tag two &&
+			git replace $(git rev-parse :f9 :f10) &&
+			git checkout -q one &&
+			git config include.path ../.gitconfig
+		) &&
+		workers_git $workers -C config checkout -q two &&
+		echo 9 >expect &&
+		test_cmp expect config/f9
+	'
+done
+
 test_done
