@@ -10,6 +10,7 @@
 
 #include "parallel-checkout/pool.h"
 #include "parallel-checkout/tune.h"
+#include "parallel-checkout/tune-auto.h"
 
 struct parallel_checkout;
 struct queued_entry;

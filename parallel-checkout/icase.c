@@ -8,8 +8,9 @@
 #include "entry.h"
 #include "environment.h"
 #include "parallel-checkout/engine.h"
-#include "parallel-checkout/removal.h"
+#include "parallel-checkout/prune.h"
 #include "read-cache-ll.h"
+#include "symlinks.h"
 
 int pc_collides(struct parallel_checkout *pc, struct cache_entry *ce)
 {
@@ -48,6 +49,27 @@ static int is_ours(const struct parallel_checkout *pc,
 	return sd.sd_ino && pc_is_inode_known(pc, sd.sd_ino);
 }
 
+/*
+ * Remove the directories in the list, and their parents, as far as they are
+ * empty, below the first base_len bytes of their paths.
+ */
+static void remove_empty_dirs(struct prune_list *list, int base_len)
+{
+	struct strset level;
+
+	while (!prune_take_level(list, &level)) {
+		struct hashmap_iter iter;
+		struct strmap_entry *dir;
+
+		strset_for_each_entry(&level, &iter, dir)
+			if (strlen(dir->key) > (size_t)base_len &&
+			    !beneath_rmdir(dir->key, base_len))
+				prune_add_parent(list, dir->key);
+		strset_clear(&level);
+	}
+	invalidate_lstat_cache();
+}
+
 static void undo_collisions(struct parallel_checkout *pc)
 {
 	struct prune_list list = PRUNE_LIST_INIT;
@@ -84,7 +106,7 @@ static void undo_collisions(struct parallel_checkout *pc)
 			ce->ce_flags &= ~CE_UPTODATE;
 		}
 	}
-	pc_remove_empty_dirs(&list, pc->state->base_dir_len);
+	remove_empty_dirs(&list, pc->state->base_dir_len);
 }
 
 /*

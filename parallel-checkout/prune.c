@@ -4,14 +4,19 @@
  */
 #include "git-compat-util.h"
 #include "parallel-checkout/prune.h"
+#include "setup.h"
 
 void prune_add_parent(struct prune_list *list, const char *path)
 {
-	const char *end = strrchr(path, '/');
+	const char *end = strrchr(path, '/'), *cwd = startup_info->original_cwd;
 	size_t depth = 0;
 	char *dir;
 
 	if (!end)
+		return;
+	/* Somebody is in there; see schedule_dir_for_removal(). */
+	if (cwd && strlen(cwd) == (size_t)(end - path) &&
+	    !memcmp(cwd, path, end - path))
 		return;
 	for (const char *p = path; p < end; p++)
 		depth += *p == '/';

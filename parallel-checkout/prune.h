@@ -20,7 +20,7 @@ struct prune_list {
 
 /*
  * Something at `path` has been removed: its directory, if it has one, may be
- * empty now.
+ * empty now. The one that the command was started in is left out.
  */
 void prune_add_parent(struct prune_list *list, const char *path);
 

@@ -8,9 +8,9 @@
 #include "entry.h"
 #include "hashmap.h"
 #include "parallel-checkout/engine.h"
+#include "parallel-checkout/prune.h"
 #include "parallel-checkout/removal.h"
 #include "read-cache-ll.h"
-#include "setup.h"
 #include "symlinks.h"
 #include "trace.h"
 
@@ -51,31 +51,6 @@ int pc_remove(struct parallel_checkout *pc, struct cache_entry *ce)
 	return 0;
 }
 
-/* Somebody is in there; see schedule_dir_for_removal(). */
-static int is_original_cwd(const char *dir)
-{
-	return startup_info->original_cwd &&
-		!strcmp(dir, startup_info->original_cwd);
-}
-
-void pc_remove_empty_dirs(struct prune_list *list, int base_len)
-{
-	struct strset level;
-
-	while (!prune_take_level(list, &level)) {
-		struct hashmap_iter iter;
-		struct strmap_entry *dir;
-
-		strset_for_each_entry(&level, &iter, dir)
-			if (strlen(dir->key) > (size_t)base_len &&
-			    !is_original_cwd(dir->key) &&
-			    !beneath_rmdir(dir->key, base_len))
-				prune_add_parent(list, dir->key);
-		strset_clear(&level);
-	}
-	invalidate_lstat_cache();
-}
-
 /*
  * Remove the directories of one level. Those that were removed may have been
  * the last thing in their parents.
@@ -89,8 +64,7 @@ static void prune_level(struct parallel_checkout *pc, struct strset *level,
 	strset_for_each_entry(level, &iter, dir) {
 		struct queued_entry entry = { .dir = dir->key, .remove = 1 };
 
-		if (!is_original_cwd(dir->key))
-			pc_enqueue(pc, &entry);
+		pc_enqueue(pc, &entry);
 	}
 	pc_enter(pc, PHASE_DRAINING);
 	pc_drain(pc);

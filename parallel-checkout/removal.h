@@ -7,8 +7,6 @@
  * empty after them.
  */
 
-#include "parallel-checkout/prune.h"
-
 struct cache_entry;
 struct parallel_checkout;
 
@@ -17,11 +15,5 @@ int pc_remove(struct parallel_checkout *pc, struct cache_entry *ce);
 
 /* Do all that were taken. From PHASE_REMOVING to PHASE_REMOVED. */
 void pc_finish_removals(struct parallel_checkout *pc);
-
-/*
- * Remove the directories in the list, and their parents, as far as they are
- * empty, below the first base_len bytes of their paths.
- */
-void pc_remove_empty_dirs(struct prune_list *list, int base_len);
 
 #endif /* PARALLEL_CHECKOUT_REMOVAL_H */

@@ -466,7 +466,8 @@ test_expect_success 'with auto, workers that cannot be had are no message' '
 	exec "$GIT_BUILD_DIR/git" "\$@"
 	EOF
 	GIT_EXEC_PATH="$TRASH_DIRECTORY/fake-none" "$GIT_BUILD_DIR/git" -C one \
-		-c checkout.thresholdForParallelism=0 checkout -q -f HEAD 2>err &&
+		-c checkout.workers=auto -c checkout.thresholdForParallelism=0 \
+		checkout -q -f HEAD 2>err &&
 	test_must_be_empty err &&
 	git -C one diff --exit-code HEAD &&
 	rm one/file* &&
@@ -484,8 +485,8 @@ test_lazy_prereq ULIMIT_PROCESSES '
 test_expect_success ULIMIT_PROCESSES 'with auto, neither are processes that cannot be had' '
 	rm -rf one &&
 	git clone -q -n files one &&
-	prlimit --nproc=1 git -C one -c checkout.thresholdForParallelism=0 \
-		checkout -q -f HEAD 2>err &&
+	prlimit --nproc=1 git -C one -c checkout.workers=auto \
+		-c checkout.thresholdForParallelism=0 checkout -q -f HEAD 2>err &&
 	test_must_be_empty err &&
 	git -C one diff --exit-code HEAD
 '

@@ -341,6 +341,27 @@ test_expect_success 'entries come in batches' '
 	test $(stat_of batches) -gt 2
 '
 
+test_expect_success 'workers write while entries are still being queued' '
+	new_repo early &&
+	git -C early read-tree one &&
+	git -C early ls-files | grep -v big >names &&
+	first=$(head -n 1 names) &&
+	rm -f was-there &&
+	{
+		cat names &&
+		for i in $(test_seq 60)
+		do
+			if test -f "early/$first"
+			then
+				>was-there &&
+				break
+			fi &&
+			sleep 1 || return 1
+		done
+	} | git -C early -c checkout.workers=2 checkout-index --stdin &&
+	test_path_is_file was-there
+'
+
 test_expect_success 'sequential checkout traces its bytes' '
 	new_repo traced &&
 	with_workers 1 -C traced checkout -f one &&

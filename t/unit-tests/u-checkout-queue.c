@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "unit-test.h"
-#include "parallel-checkout/prune.h"
 #include "parallel-checkout/queue.h"
-#include "strbuf.h"
-#include "string-list.h"
 
 static const char *const paths[] = {
 	"a",
@@ -220,43 +217,4 @@ void test_checkout_queue__gaps(void)
 	cl_assert_equal_i(queue_next(&queue, 0, &id), 0);
 	cl_assert_equal_u(id, 1001);
 	queue_release(&queue);
-}
-
-static void check_level(struct prune_list *list, const char *expect)
-{
-	struct string_list names = STRING_LIST_INIT_NODUP;
-	struct strbuf got = STRBUF_INIT;
-	struct strset level;
-	struct hashmap_iter iter;
-	struct strmap_entry *entry;
-
-	cl_assert_equal_i(prune_take_level(list, &level), 0);
-	strset_for_each_entry(&level, &iter, entry)
-		string_list_append(&names, entry->key);
-	string_list_sort(&names);
-	for (size_t i = 0; i < names.nr; i++)
-		strbuf_addf(&got, "%s%s", i ? " " : "", names.items[i].string);
-	cl_assert_equal_s(got.buf, expect);
-	string_list_clear(&names, 0);
-	strbuf_release(&got);
-	strset_clear(&level);
-}
-
-void test_checkout_queue__prune(void)
-{
-	struct prune_list list = PRUNE_LIST_INIT;
-	struct strset level;
-
-	cl_assert_equal_i(prune_take_level(&list, &level), -1);
-	prune_add_parent(&list, "top");
-	prune_add_parent(&list, "a/b/c/file");
-	prune_add_parent(&list, "a/b/c/other");
-	prune_add_parent(&list, "a/file");
-	prune_add_parent(&list, "b/d/e/file");
-	check_level(&list, "a/b/c b/d/e");
-	/* one of them was removed */
-	prune_add_parent(&list, "b/d/e");
-	check_level(&list, "b/d");
-	check_level(&list, "a");
-	cl_assert_equal_i(prune_take_level(&list, &level), -1);
 }

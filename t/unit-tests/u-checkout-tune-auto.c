@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Policy of checkout.workers=auto, on simulated machines.
+ */
+#include "unit-test.h"
+#include "parallel-checkout/tune.h"
+#include "parallel-checkout/tune-auto.h"
+
+/*
+ * A machine, simulated: what an entry needs of a processor, how long it has to
+ * wait for something that many can wait for at the same time (a server), and
+ * for how long it needs something that there is only one of (the arm of a
+ * disk). Times are in microseconds.
+ */
+struct machine {
+	int cores, max_workers;
+	double cpu_us, wait_us, one_us;
+};
+
+struct outcome {
+	double ms;
+	int most, last;		/* workers */
+};
+
+#define START_US 1500		/* to start a worker */
+#define STEP_US 5000
+
+/* Entries per microsecond. */
+static double speed(const struct machine *m, int workers)
+{
+	double rate = workers / (m->cpu_us + m->wait_us + m->one_us);
+
+	if (m->cpu_us && rate > m->cores / m->cpu_us)
+		rate = m->cores / m->cpu_us;
+	if (m->one_us && rate > 1 / m->one_us)
+		rate = 1 / m->one_us;
+	return rate;
+}
+
+static double fixed_ms(const struct machine *m, int workers, size_t entries)
+{
+	return (entries / speed(m, workers) +
+		(workers > 1 ? workers * START_US : 0)) / 1000;
+}
+
+static double best_ms(const struct machine *m, size_t entries)
+{
+	double best = fixed_ms(m, 1, entries);
+
+	for (int workers = 2; workers <= m->max_workers; workers *= 2) {
+		double ms = fixed_ms(m, workers, entries);
+
+		if (ms < best)
+			best = ms;
+	}
+	return best;
+}
+
+/* What one entry has its writer run for, or wait for its turn to run. */
+static double run_us(const struct machine *m, int workers)
+{
+	double rate = speed(m, workers);
+
+	return m->cpu_us && rate < 0.999 * m->cores / m->cpu_us ?
+		m->cpu_us : workers / rate - m->wait_us - m->one_us;
+}
+
+static void take_sample(const struct machine *m, struct tune_sample *now,
+			double now_us, double done, int workers, size_t entries)
+{
+	now->run_ns += (done - now->entries) * run_us(m, workers) * 1000;
+	now->now_ns = now_us * 1000;
+	now->entries = done;
+	now->queued = entries - (size_t)done;
+	now->complete = 1;
+}
+
+/* Do `entries` entries as parallel-checkout.c would. */
+static struct outcome run_auto(const struct machine *m, int threshold,
+			       size_t entries)
+{
+	struct tune_sample now = { 0 };
+	struct outcome outcome = { 0 };
+	struct tune_auto tune;
+	double now_us = 0, done = 0;
+	int workers = 0, alone;
+
+	tune_auto_init(&tune, threshold, &now);
+	alone = !tune_auto_should_queue(&tune, 0);
+	while (done < entries && alone) {
+		now_us += 1 / speed(m, 1);
+		take_sample(m, &now, now_us, ++done, 1, entries);
+		now.busy_ns = now.now_ns;
+		if (tune_auto_should_observe(&tune, now.busy_ns))
+			tune_auto_observe(&tune, &now);
+		else
+			alone = !tune_auto_should_queue(&tune, now.busy_ns);
+	}
+	if (tune_auto_is_worth(&tune, &now)) {
+		tune_auto_limit(&tune, m->cores, m->max_workers);
+		workers = outcome.most = tune_auto_start(&tune, &now);
+		now_us += workers * START_US;
+	}
+	while (done < entries) {
+		int want;
+
+		now_us += STEP_US;
+		done += STEP_US * speed(m, workers ? workers : 1);
+		if (!workers || done >= entries)
+			continue;
+		take_sample(m, &now, now_us, done, workers, entries);
+		want = tune_auto_next(&tune, &now);
+		if (want > outcome.most) {
+			/* Those that there are go on in the meantime. */
+			double us = (want - outcome.most) * START_US;
+
+			now_us += us;
+			done += us * speed(m, workers);
+			outcome.most = want;
+		}
+		workers = want;
+	}
+	outcome.ms = now_us / 1000;
+	outcome.last = workers;
+	return outcome;
+}
+
+static const struct machine ssd = { 2, 64, 40, 0, 2 };
+static const struct machine large = { 32, 64, 40, 0, 0.5 };
+static const struct machine nfs = { 2, 64, 60, 5000, 0 };
+static const struct machine far = { 2, 64, 60, 30000, 0 };
+static const struct machine locked = { 2, 64, 60, 1000, 400 };
+static const struct machine arm = { 2, 64, 60, 0, 12000 };
+static const struct machine one_core = { 1, 64, 60, 0, 0 };
+
+void test_checkout_tune_auto__near_best(void)
+{
+	const struct machine *all[] = {
+		&ssd, &large, &nfs, &far, &locked, &arm, &one_core
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		double seconds[] = { 2, 5, 20 };
+
+		for (size_t j = 0; j < ARRAY_SIZE(seconds); j++) {
+			size_t entries = seconds[j] * 1e6 *
+				speed(all[i], all[i]->max_workers);
+			struct outcome got = run_auto(all[i], -1, entries);
+			double best = best_ms(all[i], entries);
+
+			/* Of two seconds, trials take their part. */
+			double limit = seconds[j] > 2 ? 1.10 : 1.15;
+
+			if (got.ms > limit * best)
+				cl_failf("machine %d, %d entries: %d ms, "
+					 "best %d ms", (int)i, (int)entries,
+					 (int)got.ms, (int)best);
+		}
+	}
+}
+
+void test_checkout_tune_auto__number(void)
+{
+	struct outcome got;
+
+	got = run_auto(&ssd, -1, 80000);
+	cl_assert_equal_i(got.most, 2);
+	cl_assert_equal_i(got.last, 2);
+	got = run_auto(&large, -1, 1000000);
+	cl_assert_ge_i(got.last, 16);
+	cl_assert_le_i(got.most, 32);
+	got = run_auto(&nfs, -1, 20000);
+	cl_assert_equal_i(got.last, 64);
+	got = run_auto(&locked, -1, 20000);
+	cl_assert_le_i(got.last, 32);
+	got = run_auto(&one_core, -1, 100000);
+	cl_assert_equal_i(got.most, 0);
+}
+
+/* What does not help is taken back; at the end it may just be trying again. */
+void test_checkout_tune_auto__one_arm(void)
+{
+	struct outcome got = run_auto(&arm, -1, 1000);
+
+	cl_assert_le_i(got.last, 2);
+	cl_assert(got.ms <= 1.05 * fixed_ms(&arm, 1, 1000));
+}
+
+void test_checkout_tune_auto__limit(void)
+{
+	struct machine small = nfs;
+	struct tune_auto tune;
+	struct tune_sample now = { 0 };
+
+	small.max_workers = 5;
+	cl_assert_equal_i(run_auto(&small, -1, 5000).most, 5);
+	small.max_workers = 1;
+	cl_assert_equal_i(run_auto(&small, -1, 500).most, 0);
+
+	/* It turned out that there cannot be as many as were wanted. */
+	tune_auto_init(&tune, 0, &now);
+	tune_auto_limit(&tune, 8, 64);
+	cl_assert_gt_i(tune_auto_start(&tune, &now), 3);
+	tune_auto_limit(&tune, 8, 3);
+	cl_assert_equal_i(tune_auto_next(&tune, &now), 3);
+}
+
+/* What takes no time is not worth a worker. */
+void test_checkout_tune_auto__small(void)
+{
+	cl_assert_equal_i(run_auto(&ssd, -1, 1).most, 0);
+	cl_assert_equal_i(run_auto(&ssd, -1, 400).most, 0);
+	cl_assert_equal_i(run_auto(&ssd, -1, 2000).most, 2);
+	cl_assert_equal_i(run_auto(&nfs, -1, 3).most, 0);
+}
+
+/* What a single entry takes tells that there is waiting, even with one core. */
+void test_checkout_tune_auto__slow_first(void)
+{
+	const struct machine far_core = { 1, 64, 60, 30000, 0 };
+
+	cl_assert_ge_i(run_auto(&far_core, -1, 1000).most, 32);
+}
+
+/* The main process also waits for filters, and for objects to be fetched. */
+void test_checkout_tune_auto__other_waiting(void)
+{
+	const uint64_t ms = 1000 * 1000;
+	struct tune_sample now = { 0 };
+	struct tune_auto tune;
+
+	tune_auto_init(&tune, -1, &now);
+	now.now_ns = now.busy_ns = 2 * ms;
+	tune_auto_observe(&tune, &now);
+	now.now_ns = 5000 * ms;
+	now.busy_ns = 22 * ms;
+	now.run_ns = 20 * ms;
+	now.queued = 1000;
+	tune_auto_limit(&tune, 2, 64);
+	cl_assert_equal_i(tune_auto_start(&tune, &now), 2);
+}
+
+/* What there was in an interval: entries per second, and how much each ran. */
+struct interval {
+	double rate, running;
+	int want;		/* how many workers there should be then */
+};
+
+/* Start as if the main process had waited, or not, and go through intervals. */
+static void check_series(int cores, int waited, const struct interval *series,
+			 size_t nr)
+{
+	const uint64_t ms = 1000 * 1000;
+	struct tune_sample now = { 0 };
+	struct tune_auto tune;
+	double entries = 1, run_ns = (waited ? 1 : 40) * ms;
+	int workers;
+
+	tune_auto_init(&tune, -1, &now);
+	now.now_ns = now.busy_ns = 40 * ms;
+	now.entries = entries;
+	now.run_ns = run_ns;
+	now.queued = 1000000;
+	tune_auto_limit(&tune, cores, 64);
+	workers = tune_auto_start(&tune, &now);
+
+	for (size_t i = 0; i < nr; i++) {
+		/* the first results do not count, the others are judged */
+		for (int phase = 0; phase < 2; phase++) {
+			const double ns = 100 * ms;
+
+			now.now_ns += ns;
+			now.entries = entries += series[i].rate * ns / 1e9;
+			now.run_ns = run_ns += series[i].running * ns * workers;
+			cl_assert_equal_i(tune.workers, workers);
+			tune_auto_next(&tune, &now);
+		}
+		workers = tune.workers;
+		if (workers != series[i].want)
+			cl_failf("%d workers after interval %d, expected %d",
+				 workers, (int)i, series[i].want);
+	}
+}
+
+/* As seen on slowfs and two processors, at 1 and at 5 ms for an operation. */
+void test_checkout_tune_auto__recorded(void)
+{
+	const struct interval one_ms[] = {
+		{ 1882, 0.048, 16 },
+		{ 3166, 0.060, 32 },
+		/* 32 of them want 5 processors */
+		{ 4706, 0.157, 32 },
+	};
+	const struct interval five_ms[] = {
+		{ 413, 0.024, 16 },
+		{ 674, 0.022, 32 },
+		{ 1191, 0.029, 64 },
+		{ 2618, 0.028, 64 },
+	};
+
+	check_series(2, 1, one_ms, ARRAY_SIZE(one_ms));
+	check_series(2, 1, five_ms, ARRAY_SIZE(five_ms));
+}
+
+/* More is asked of workers that wait than of those that run. */
+void test_checkout_tune_auto__gain(void)
+{
+	const struct interval waiting[] = {
+		{ 2000, 0.05, 16 },
+		{ 2500, 0.05, 8 },
+	};
+	const struct interval waiting_less[] = {
+		{ 2000, 0.05, 16 },
+		{ 2700, 0.05, 32 },
+	};
+	const struct interval running[] = {
+		{ 20000, 0.95, 8 },
+		{ 25000, 0.95, 16 },
+		{ 28000, 0.95, 8 },
+	};
+
+	check_series(16, 1, waiting, ARRAY_SIZE(waiting));
+	check_series(16, 1, waiting_less, ARRAY_SIZE(waiting_less));
+	check_series(16, 0, running, ARRAY_SIZE(running));
+}
+
+static int is_worth(int threshold, size_t queued, int complete)
+{
+	struct tune_auto tune;
+	struct tune_sample now = { .queued = queued, .complete = complete };
+
+	tune_auto_init(&tune, threshold, &now);
+	return tune_auto_is_worth(&tune, &now);
+}
+
+void test_checkout_tune_auto__threshold(void)
+{
+	struct tune_auto tune;
+	struct tune_sample now = { 0 };
+
+	tune_auto_init(&tune, -1, &now);
+	cl_assert(!tune_auto_should_queue(&tune, 0));
+	tune_auto_init(&tune, 0, &now);
+	cl_assert(tune_auto_should_queue(&tune, 0));
+
+	cl_assert(!is_worth(-1, 100, 1));
+	cl_assert(!is_worth(0, 1, 1));
+	cl_assert(is_worth(0, 2, 1));
+	cl_assert(!is_worth(100, 99, 1));
+	cl_assert(is_worth(100, 100, 1));
+	cl_assert(!is_worth(100, 100, 0));
+	cl_assert(!is_worth(100000, 99999, 0));
+	cl_assert(is_worth(100000, 100000, 0));
+}
