@@ -87,7 +87,7 @@ void parallel_checkout_begin(const struct checkout *state,
 	struct parallel_checkout *pc = &parallel_checkout;
 	int alone;
 
-	if (old_index == state->istate)
+	if (old_index && old_index == state->istate)
 		BUG("the old index is the one to be updated");
 	if (pc->phase != PHASE_REMOVED) {
 		alone = init_parallel_checkout(pc, state, progress,

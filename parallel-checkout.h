@@ -28,7 +28,8 @@ struct progress;
 
 /*
  * Are entries being written in another order than that of the index? They are
- * when parallel_checkout_finish() has been called.
+ * when parallel_checkout_finish() has been called, and while everything before
+ * a file that decides how others are handled is being written.
  */
 int parallel_checkout_is_finishing(void);
 

@@ -2,7 +2,7 @@
 /*
  * The worker process of parallel checkout: read frames of items, write the
  * files, answer frames of results, until the main process closes the pipe.
- * See Documentation/technical/parallel-checkout.txt.
+ * See "Parallel Checkout Design Notes" in Documentation/technical/.
  */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "builtin.h"

@@ -7,7 +7,7 @@
  * workers there may be at most. A container with two processors on a large
  * host is a machine with two processors.
  *
- * This only says what is allowed. What is good is for tune.c to say.
+ * This only says what is allowed. What is good is for tune-auto.c to say.
  */
 
 /* Never more workers than that, whatever the machine has. */
@@ -30,7 +30,7 @@
 #define LIMITS_WORKER_FDS 2
 
 struct checkout_limits {
-	/* The least of the three below; at least 1. */
+	/* The least of the three that begin with cpu; at least 1. */
 	int cores;
 
 	/*
@@ -40,7 +40,7 @@ struct checkout_limits {
 	int max_workers;
 
 	/*
-	 * What they come from, to be told to who asks. INT_MAX: there is no
+	 * What they come from, for the unit tests. INT_MAX: there is no
 	 * such limit, or nobody knows it.
 	 */
 	int cpus_online;	/* of the machine */
