@@ -42,6 +42,7 @@ static void take_sample(const struct parallel_checkout *pc,
 			struct tune_sample *now)
 {
 	const struct checkout_dispatch *d = &pc->dispatch;
+
 	memset(now, 0, sizeof(*now));
 	now->now_ns = getnanotime();
 	now->busy_ns = d->alone_ns;
@@ -213,8 +214,8 @@ static void start_more(struct parallel_checkout *pc, int nr)
 	d->workers_started += started;
 	if (started < nr) {
 		if (pc->config.nr)
-			warning(_("could start only %d of %d checkout workers; "
-				  "this takes longer"), started, nr);
+			warning(_("could start only %d of %d checkout workers; this takes longer"),
+				started, nr);
 		tune_auto_limit(&d->tune, d->cores, d->pool.nr);
 	}
 	strvec_clear(&args);
@@ -331,6 +332,7 @@ void pc_start_workers(struct parallel_checkout *pc)
 void pc_keep_workers_busy(struct parallel_checkout *pc)
 {
 	struct checkout_dispatch *d = &pc->dispatch;
+
 	if (!d->pool_started)
 		pc_start_workers(pc);
 	if (pc_has_workers(pc) && ++d->since_look >= ENTRIES_PER_LOOK)

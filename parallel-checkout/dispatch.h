@@ -5,7 +5,7 @@
 /*
  * Who writes what was taken: this process, at once, or workers, which are
  * started, fed and waited for. Processes are pool.c's job, and policy is
- * tune.c's.
+ * that of tune.c and tune-auto.c.
  */
 
 #include "parallel-checkout/pool.h"

@@ -52,13 +52,7 @@ void pc_set_attrs(struct queued_entry *entry, const struct conv_attrs *ca)
 	entry->attr_action = ca->attr_action;
 	entry->crlf_action = ca->crlf_action;
 	entry->ident = !!ca->ident;
-
-	/*
-	 * The string belongs to the attribute stack, which drops it when it
-	 * comes to another directory.
-	 */
-	entry->encoding = ca->working_tree_encoding ?
-		strintern(ca->working_tree_encoding) : NULL;
+	entry->encoding = ca->working_tree_encoding;
 }
 
 void pc_look_up_attrs(const struct parallel_checkout *pc,
