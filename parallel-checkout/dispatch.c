@@ -135,7 +135,7 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 	};
 	int by_directory = tune_is_waiting(&now);
 	size_t size = tune_batch_size(&now), n = 0;
-	uint32_t id, last = 0;
+	uint32_t id;
 
 	pool_begin_batch(&d->pool, worker);
 	while (n < size &&
@@ -143,20 +143,12 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 				queue_first(&pc->queue, &id))) {
 		struct checkout_item item;
 
-		/*
-		 * A worker that begins a directory should rather finish it
-		 * than have another one work in it at the same time.
-		 */
-		if (n && n >= size / 2 && !queue_same_dir(&pc->queue, id, last))
-			break;
-
 		pc_prepare_item(pc, &pc->entries[id], id, &item);
 		if (pool_add_item(&d->pool, worker, &item))
 			break;
 		queue_take(&pc->queue, id);
 		pc->entries[id].was_sent = 1;
 		pc->in_flight++;
-		last = id;
 		n++;
 	}
 	pool_end_batch(&d->pool, worker);

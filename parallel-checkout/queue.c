@@ -11,58 +11,21 @@
  */
 #define WORKERS_PER_DIR 4
 
-/* More than what is left in a directory can make. */
-#define NOT_CROWDED ((uint64_t)1 << 50)
-
-/* In the ranking. */
-struct ranked_dir {
-	uint64_t rank;
-	uint32_t number;
-};
-
-/* What one more worker could expect. */
-static uint64_t rank_of(const struct queue_dir *dir)
+/* Is more left in a directory for one more worker than in another one? */
+static int has_more(const struct queue_dir *dir, const struct queue_dir *other)
 {
-	uint64_t share = (uint64_t)dir->left * 1024 / (dir->workers + 1);
+	int crowded = dir->workers >= WORKERS_PER_DIR;
+	int other_crowded = other->workers >= WORKERS_PER_DIR;
 
-	/* Where something is left, somebody has to go. */
-	if (dir->left && !share)
-		share = 1;
-	return share && dir->workers < WORKERS_PER_DIR ?
-		share + NOT_CROWDED : share;
-}
-
-/* The first is the one with the highest rank, or that came first. */
-static int compare_ranks(const void *a, const void *b, void *data UNUSED)
-{
-	const struct ranked_dir *one = a, *two = b;
-
-	if (one->rank != two->rank)
-		return one->rank > two->rank ? -1 : 1;
-	return one->number < two->number ? -1 : one->number > two->number;
-}
-
-/*
- * More is left in a directory than there was. Expect that to go on, so that
- * this does not happen for each entry.
- */
-static void raise_rank(struct checkout_queue *queue, uint32_t number)
-{
-	struct queue_dir *dir = &queue->dirs[number];
-	struct ranked_dir *ranked = mem_pool_alloc(&queue->pool,
-						   sizeof(*ranked));
-
-	dir->rank = rank_of(dir) + (uint64_t)dir->left * 1024;
-	ranked->rank = dir->rank;
-	ranked->number = number;
-	prio_queue_put(&queue->ranking, ranked);
+	if (crowded != other_crowded)
+		return !crowded;
+	return (uint64_t)dir->left * (other->workers + 1) >
+		(uint64_t)other->left * (dir->workers + 1);
 }
 
 void queue_init(struct checkout_queue *queue)
 {
 	memset(queue, 0, sizeof(*queue));
-	mem_pool_init(&queue->pool, 0);
-	queue->ranking.compare = compare_ranks;
 	strmap_init(&queue->dir_of_path);
 	strbuf_init(&queue->last_path, 0);
 	queue->last_dir = QUEUE_NO_DIR;
@@ -73,8 +36,6 @@ void queue_release(struct checkout_queue *queue)
 	free(queue->slots);
 	free(queue->dirs);
 	free(queue->worker_dir);
-	clear_prio_queue(&queue->ranking);
-	mem_pool_discard(&queue->pool, 0);
 	strmap_clear(&queue->dir_of_path, 0);
 	strbuf_release(&queue->last_path);
 	queue_init(queue);
@@ -128,8 +89,8 @@ void queue_add(struct checkout_queue *queue, uint32_t id, const char *path)
 		dir->first = id;
 	dir->last = id;
 	dir->left++;
-	if (rank_of(dir) > dir->rank)
-		raise_rank(queue, number);
+	if (queue->dirs_head > number)
+		queue->dirs_head = number;
 }
 
 int queue_first(struct checkout_queue *queue, uint32_t *id)
@@ -143,29 +104,23 @@ int queue_first(struct checkout_queue *queue, uint32_t *id)
 }
 
 /*
- * Of the directories that have room for a worker, which are all those that are
- * not crowded, or else of all, the one that has most left for it.
+ * Where one more worker can do most; the first of them if they are equal. To
+ * look at all directories takes a microsecond for a thousand of them, and is
+ * only done where an operation takes much longer than that.
  */
 static uint32_t choose_dir(struct checkout_queue *queue)
 {
-	struct ranked_dir *top;
+	uint32_t best = QUEUE_NO_DIR;
 
-	while ((top = prio_queue_peek(&queue->ranking))) {
-		struct queue_dir *dir = &queue->dirs[top->number];
-		uint64_t rank = rank_of(dir);
-
-		if (top->rank == dir->rank && dir->rank == rank)
-			return top->number;
-		prio_queue_get(&queue->ranking);
-		if (top->rank != dir->rank)
-			continue;	/* it was put there again */
-		dir->rank = rank;
-		if (rank) {
-			top->rank = rank;
-			prio_queue_put(&queue->ranking, top);
-		}
-	}
-	return QUEUE_NO_DIR;
+	while (queue->dirs_head < queue->dirs_nr &&
+	       !queue->dirs[queue->dirs_head].left)
+		queue->dirs_head++;
+	for (size_t i = queue->dirs_head; i < queue->dirs_nr; i++)
+		if (queue->dirs[i].left &&
+		    (best == QUEUE_NO_DIR ||
+		     has_more(&queue->dirs[i], &queue->dirs[best])))
+			best = i;
+	return best;
 }
 
 static uint32_t *dir_of_worker(struct checkout_queue *queue, int worker)
@@ -204,9 +159,4 @@ void queue_take(struct checkout_queue *queue, uint32_t id)
 	dir->first = slot->next;
 	dir->left--;
 	queue->queued--;
-}
-
-int queue_same_dir(const struct checkout_queue *queue, uint32_t a, uint32_t b)
-{
-	return queue->slots[a].dir == queue->slots[b].dir;
 }

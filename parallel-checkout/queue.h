@@ -15,8 +15,6 @@
  * goes on with the one that has most left.
  */
 
-#include "mem-pool.h"
-#include "prio-queue.h"
 #include "strbuf.h"
 #include "strmap.h"
 
@@ -24,7 +22,6 @@ struct queue_dir {
 	uint32_t first, last;	/* of its entries that are queued */
 	size_t left;		/* how many these are */
 	int workers;		/* that have it as their directory */
-	uint64_t rank;		/* in the ranking; 0 if it is not in there */
 };
 
 struct checkout_queue {
@@ -41,16 +38,10 @@ struct checkout_queue {
 
 	struct queue_dir *dirs;
 	size_t dirs_nr, dirs_alloc;
+	size_t dirs_head;	/* nothing is left in those before this one */
 	struct strmap dir_of_path;
 	struct strbuf last_path;	/* the directory added to last */
 	uint32_t last_dir;
-
-	/*
-	 * Directories by how much is left in them. They may have moved down
-	 * since they were put there, but not up.
-	 */
-	struct prio_queue ranking;
-	struct mem_pool pool;
 
 	/* The directory of each worker, or QUEUE_NO_DIR. */
 	uint32_t *worker_dir;
@@ -81,8 +72,5 @@ int queue_next(struct checkout_queue *queue, int worker, uint32_t *id);
 
 /* The entry, which is one that the functions above have returned, is taken. */
 void queue_take(struct checkout_queue *queue, uint32_t id);
-
-/* Are the two entries in the same directory? */
-int queue_same_dir(const struct checkout_queue *queue, uint32_t a, uint32_t b);
 
 #endif /* PARALLEL_CHECKOUT_QUEUE_H */

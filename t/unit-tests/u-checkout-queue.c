@@ -123,19 +123,19 @@ void test_checkout_queue__more_than_1023(void)
 	queue_release(&queue);
 }
 
-/* The directory that a worker should go to, found by looking at all. */
+/* The directory that a worker should go to. */
 static uint32_t best_dir(const struct checkout_queue *queue)
 {
 	uint32_t best = QUEUE_NO_DIR;
-	size_t most = 0;
+	double most = 0;
 	int crowded = 1;
 
 	for (uint32_t i = 0; i < queue->dirs_nr; i++) {
 		const struct queue_dir *dir = &queue->dirs[i];
-		size_t share = dir->left * 1024 / (dir->workers + 1);
+		double share = (double)dir->left / (dir->workers + 1);
 		int is_crowded = dir->workers >= 4;
 
-		if (!share || is_crowded > crowded ||
+		if (!dir->left || is_crowded > crowded ||
 		    (is_crowded == crowded && share <= most))
 			continue;
 		best = i;
@@ -206,7 +206,6 @@ void test_checkout_queue__gaps(void)
 	queue_add(&queue, 1000, "d/b");
 	cl_assert_equal_i(queue_first(&queue, &id), 0);
 	cl_assert_equal_u(id, 3);
-	cl_assert(queue_same_dir(&queue, 3, 1000));
 	queue_take(&queue, id);
 	/* after the queue was empty for a while */
 	cl_assert_equal_i(queue_first(&queue, &id), 0);
