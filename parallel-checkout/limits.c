@@ -104,68 +104,7 @@ static int find_number(const char *text, const char *key, uintmax_t *value)
 	return -1;
 }
 
-static void add_quota(struct checkout_limits *limits, uintmax_t quota,
-		      uintmax_t period)
-{
-	if (period)
-		at_most(&limits->cpu_quota,
-			quota / period + !!(quota % period));
-}
-
-/*
- * Memory that a cgroup uses, `used`, includes files that are cached for it. A
- * CI job that has just fetched or unpacked something has its limit full of
- * them; they give way.
- */
-static uintmax_t without_cache(const char *dir, const char *const *keys,
-			       uintmax_t used)
-{
-	struct strbuf stat = STRBUF_INIT;
-	uintmax_t cached;
-
-	read_text(dir, "memory.stat", &stat);
-	for (; *keys; keys++)
-		if (!find_number(stat.buf, *keys, &cached))
-			used -= cached < used ? cached : used;
-	strbuf_release(&stat);
-	return used;
-}
-
-static void add_memory(struct checkout_limits *limits, const char *dir,
-		       const char *max_name, const char *used_name,
-		       const char *const *cache_keys)
-{
-	uintmax_t max, used;
-
-	if (read_number(dir, max_name, &max) ||
-	    max / LIMITS_WORKER_MEMORY >= INT_MAX ||	/* v1's "no limit" */
-	    read_number(dir, used_name, &used))
-		return;
-	share(&limits->by_memory, max, without_cache(dir, cache_keys, used),
-	      LIMITS_WORKER_MEMORY);
-}
-
-static void add_v2_memory(struct checkout_limits *limits, const char *dir)
-{
-	static const char *const cache_keys[] = {
-		"inactive_file", "active_file", NULL
-	};
-
-	add_memory(limits, dir, "memory.max", "memory.current", cache_keys);
-	add_memory(limits, dir, "memory.high", "memory.current", cache_keys);
-}
-
-static void add_v1_memory(struct checkout_limits *limits, const char *dir)
-{
-	static const char *const cache_keys[] = {
-		"total_inactive_file", "total_active_file", NULL
-	};
-
-	add_memory(limits, dir, "memory.limit_in_bytes",
-		   "memory.usage_in_bytes", cache_keys);
-}
-
-static void add_v2_cpu(struct checkout_limits *limits, const char *dir)
+static void add_cpu(struct checkout_limits *limits, const char *dir)
 {
 	struct strbuf buf = STRBUF_INIT;
 	uintmax_t quota, period;
@@ -173,21 +112,48 @@ static void add_v2_cpu(struct checkout_limits *limits, const char *dir)
 
 	read_text(dir, "cpu.max", &buf);
 	if (!parse_number(buf.buf, &quota, &end) &&
-	    !parse_number(end, &period, &end))
-		add_quota(limits, quota, period);
+	    !parse_number(end, &period, &end) && period)
+		at_most(&limits->cpu_quota,
+			quota / period + !!(quota % period));
 	strbuf_release(&buf);
 }
 
-static void add_v1_cpu(struct checkout_limits *limits, const char *dir)
+/*
+ * Memory that a cgroup uses includes files that are cached for it. A CI job
+ * that has just fetched or unpacked something has its limit full of them; they
+ * give way.
+ */
+static int read_used_memory(const char *dir, uintmax_t *used)
 {
-	uintmax_t quota, period;
+	static const char *const cached[] = { "inactive_file", "active_file" };
+	struct strbuf stat = STRBUF_INIT;
 
-	if (!read_number(dir, "cpu.cfs_quota_us", &quota) &&
-	    !read_number(dir, "cpu.cfs_period_us", &period))
-		add_quota(limits, quota, period);
+	if (read_number(dir, "memory.current", used))
+		return -1;
+	read_text(dir, "memory.stat", &stat);
+	for (size_t i = 0; i < ARRAY_SIZE(cached); i++) {
+		uintmax_t n;
+
+		if (!find_number(stat.buf, cached[i], &n))
+			*used -= n < *used ? n : *used;
+	}
+	strbuf_release(&stat);
+	return 0;
 }
 
-/* These files are the same in both versions. */
+static void add_memory(struct checkout_limits *limits, const char *dir)
+{
+	static const char *const names[] = { "memory.max", "memory.high" };
+	uintmax_t max, used;
+
+	if (read_used_memory(dir, &used))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!read_number(dir, names[i], &max))
+			share(&limits->by_memory, max, used,
+			      LIMITS_WORKER_MEMORY);
+}
+
 static void add_processes(struct checkout_limits *limits, const char *dir)
 {
 	uintmax_t max, used;
@@ -198,112 +164,44 @@ static void add_processes(struct checkout_limits *limits, const char *dir)
 		      LIMITS_WORKER_PROCESSES);
 }
 
-static void add_v2(struct checkout_limits *limits, const char *dir)
-{
-	add_v2_cpu(limits, dir);
-	add_v2_memory(limits, dir);
-	add_processes(limits, dir);
-}
-
 /*
- * Call `add` for the cgroup at `path` and all those above it. A limit of any of
- * them is a limit for us.
+ * A limit of our cgroup, or of any above it, is a limit for us. The line that
+ * names ours is "0::<path>"; the others are of cgroups of version 1.
  */
-static void walk_up(struct checkout_limits *limits, const char *mount,
-		    const char *path, size_t len,
-		    void (*add)(struct checkout_limits *, const char *))
+static void read_cgroups(struct checkout_limits *limits, const char *root)
 {
-	struct strbuf dir = STRBUF_INIT;
-	size_t mount_len = strlen(mount);
+	struct strbuf cgroups = STRBUF_INIT, dir = STRBUF_INIT;
+	const char *line, *path = NULL;
+	size_t mount_len;
 
-	strbuf_addstr(&dir, mount);
+	read_text(root, "proc/self/cgroup", &cgroups);
+	for (line = cgroups.buf; *line && !path; line += !!*line) {
+		skip_prefix(line, "0::", &path);
+		line = strchrnul(line, '\n');
+	}
+	if (!path || *path != '/')
+		goto out;
+
+	strbuf_addf(&dir, "%s/sys/fs/cgroup", root);
+	mount_len = dir.len;
 
 	/* Outside of what we see; so that can only be our own. */
 	if (!starts_with(path, "/.."))
-		strbuf_add(&dir, path, len);
+		strbuf_add(&dir, path, strcspn(path, "\n"));
 	for (;;) {
 		while (dir.len > mount_len && dir.buf[dir.len - 1] == '/')
 			strbuf_setlen(&dir, dir.len - 1);
-		add(limits, dir.buf);
+		add_cpu(limits, dir.buf);
+		add_memory(limits, dir.buf);
+		add_processes(limits, dir.buf);
 		if (dir.len <= mount_len)
 			break;
 		while (dir.len > mount_len && dir.buf[dir.len - 1] != '/')
 			strbuf_setlen(&dir, dir.len - 1);
 	}
-	strbuf_release(&dir);
-}
-
-static int has_word(const char *list, size_t len, const char *word)
-{
-	size_t word_len = strlen(word);
-
-	while (len) {
-		const char *comma = memchr(list, ',', len);
-		size_t n = comma ? (size_t)(comma - list) : len;
-
-		if (n == word_len && !memcmp(list, word, n))
-			return 1;
-		if (!comma)
-			break;
-		list = comma + 1;
-		len -= n + 1;
-	}
-	return 0;
-}
-
-/* A line of /proc/self/cgroup is "<number>:<controllers>:<path>". */
-static void read_cgroup_line(struct checkout_limits *limits, const char *root,
-			     const char *line, size_t len)
-{
-	static const struct {
-		const char *name;
-		void (*add)(struct checkout_limits *, const char *);
-	} controllers[] = {
-		{ "cpu", add_v1_cpu },
-		{ "memory", add_v1_memory },
-		{ "pids", add_processes },
-	};
-	const char *list = memchr(line, ':', len), *path;
-	struct strbuf mount = STRBUF_INIT;
-
-	if (!list)
-		return;
-	list++;
-	path = memchr(list, ':', line + len - list);
-	if (!path || path[1] != '/')
-		return;
-
-	if (path == list) {
-		strbuf_addf(&mount, "%s/sys/fs/cgroup", root);
-		walk_up(limits, mount.buf, path + 1, line + len - path - 1,
-			add_v2);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(controllers); i++) {
-		if (!has_word(list, path - list, controllers[i].name))
-			continue;
-		strbuf_reset(&mount);
-		strbuf_addf(&mount, "%s/sys/fs/cgroup/%s", root,
-			    controllers[i].name);
-		walk_up(limits, mount.buf, path + 1, line + len - path - 1,
-			controllers[i].add);
-	}
-	strbuf_release(&mount);
-}
-
-static void read_cgroups(struct checkout_limits *limits, const char *root)
-{
-	struct strbuf cgroups = STRBUF_INIT;
-	const char *line;
-
-	read_text(root, "proc/self/cgroup", &cgroups);
-	line = cgroups.buf;
-	while (*line) {
-		const char *eol = strchrnul(line, '\n');
-
-		read_cgroup_line(limits, root, line, eol - line);
-		line = *eol ? eol + 1 : eol;
-	}
+out:
 	strbuf_release(&cgroups);
+	strbuf_release(&dir);
 }
 
 static void read_meminfo(struct checkout_limits *limits, const char *root)

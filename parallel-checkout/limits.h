@@ -55,18 +55,17 @@ struct checkout_limits {
  * A file that is missing, or that is not understood, limits nothing.
  *
  * On Linux it reads, see cgroups(7), proc(5) and the kernel's
- * Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/:
+ * Documentation/admin-guide/cgroup-v2.rst:
  *
- *	/proc/self/cgroup, and for each cgroup named there and all those above it
- *	v2: cpu.max memory.max memory.high memory.current memory.stat
- *	    pids.max pids.current
- *	v1: cpu.cfs_quota_us cpu.cfs_period_us memory.limit_in_bytes
- *	    memory.usage_in_bytes memory.stat pids.max pids.current
+ *	/proc/self/cgroup, and for the cgroup named there and all those above it
+ *	cpu.max memory.max memory.high memory.current memory.stat pids.max
+ *	pids.current
  *	/proc/meminfo
  *
  * where cgroups are mounted at the usual place, /sys/fs/cgroup. In a container
  * that does not see the cgroups above it, what is mounted there is its own.
- * Cached files do not count as used memory, since they make room.
+ * Cached files do not count as used memory, since they make room. Cgroups of
+ * version 1, which distributions have left, limit nothing here.
  *
  * Elsewhere, only the processors that are online and the limit on descriptors
  * are known. It takes some tenths of a millisecond at most; call it when

@@ -331,4 +331,36 @@ test_same_in_worktree 'a switch onto files that are there' \
 100644 file
 EOF
 
+# An attribute file that colliding names share is written before it is asked for.
+for workers in 1 2
+do
+	test_expect_success "attributes in another spelling, checkout.workers=$workers" '
+		test_when_finished "slowfs_unmount slow" &&
+		rm -rf slow.backing &&
+		slowfs_mount slow --icase &&
+		git init slow/work &&
+		(
+			cd slow/work &&
+			git config checkout.workers $workers &&
+			git config checkout.thresholdForParallelism 0 &&
+			attr=$(echo "* text eol=crlf" | git hash-object -w --stdin) &&
+			file=$(echo text | git hash-object -w --stdin) &&
+			for d in $(test_seq 30)
+			do
+				echo "100644 $attr	D$d/.gitattributes" &&
+				echo "100644 $file	d$d/file" &&
+				echo "100644 $file	d$d/sub/file" || return 1
+			done | git update-index --index-info &&
+			git checkout -- . &&
+			git commit -q -m collisions
+		) &&
+		for d in $(test_seq 30)
+		do
+			printf "text\r\n" >expect &&
+			test_cmp_bin expect slow.backing/work/D$d/file &&
+			test_cmp_bin expect slow.backing/work/D$d/sub/file || return 1
+		done
+	'
+done
+
 test_done
