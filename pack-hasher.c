@@ -30,8 +30,8 @@
 /* One thread parses the pack, and cannot keep more than this busy. */
 #define MAX_THREADS	64
 
+/* Of a batch that is closed. */
 enum state {
-	IDLE = 0,
 	READY,		/* for whoever comes first */
 	TAKEN,		/* somebody is at it */
 	DONE,
@@ -57,10 +57,10 @@ struct pack_hasher {
 	 * is full, there is none. The numbers only grow; batch_at() finds the
 	 * place.
 	 *
-	 * What is in a batch belongs to the caller's thread while it is IDLE or
+	 * What is in a batch belongs to the caller's thread while it is open or
 	 * DONE, and to the one who took it while it is TAKEN. States, "next"
 	 * and "tail" are guarded by the mutex; only the caller's thread changes
-	 * "tail" and makes something READY or IDLE.
+	 * "tail" and makes a batch READY.
 	 */
 	struct batch *ring;
 	unsigned nr_ring;
@@ -71,17 +71,10 @@ struct pack_hasher {
 	size_t bytes;		/* in the queue */
 	int head_done;		/* seen to be */
 	int look;		/* there may be something DONE at the head */
-	int updating;		/* an update is under way */
-
-	/* The update, guarded by the mutex as above. */
-	enum state update_state;
-	struct git_hash_ctx *update_ctx;
-	const void *update_buf;
-	size_t update_len;
 
 	pthread_mutex_t mutex;
-	pthread_cond_t ready;	/* there is something to do, or to quit */
-	pthread_cond_t done;	/* something became DONE */
+	pthread_cond_t ready;	/* there is a batch to hash, or to quit */
+	pthread_cond_t done;	/* a batch became DONE */
 	int nr_idle;		/* threads that wait for "ready" */
 	int waiting;		/* the caller waits for "done" */
 	int quit;
@@ -130,28 +123,19 @@ static void hash_batch(struct pack_hasher *h, struct batch *b)
 		b->again[i] = hash_job(h->algo, &b->jobs[i], 0) < 0;
 }
 
-/* Do the update, or else the oldest batch. Called with the mutex held. */
-static int do_something(struct pack_hasher *h)
+/* Hash the oldest batch, if there is one. Called with the mutex held. */
+static int hash_next(struct pack_hasher *h)
 {
 	struct batch *b;
 
-	if (h->update_state == READY) {
-		h->update_state = TAKEN;
-		pthread_mutex_unlock(&h->mutex);
-		git_hash_update(h->update_ctx, h->update_buf,
-				h->update_len);
-		pthread_mutex_lock(&h->mutex);
-		h->update_state = DONE;
-	} else if (h->next != h->tail) {
-		b = batch_at(h, h->next++);
-		b->state = TAKEN;
-		pthread_mutex_unlock(&h->mutex);
-		hash_batch(h, b);
-		pthread_mutex_lock(&h->mutex);
-		b->state = DONE;
-	} else {
+	if (h->next == h->tail)
 		return 0;
-	}
+	b = batch_at(h, h->next++);
+	b->state = TAKEN;
+	pthread_mutex_unlock(&h->mutex);
+	hash_batch(h, b);
+	pthread_mutex_lock(&h->mutex);
+	b->state = DONE;
 	if (h->waiting)
 		pthread_cond_signal(&h->done);
 	return 1;
@@ -163,7 +147,7 @@ static void *run_thread(void *data)
 
 	pthread_mutex_lock(&h->mutex);
 	while (!h->quit) {
-		if (do_something(h))
+		if (hash_next(h))
 			continue;
 		h->nr_idle++;
 		pthread_cond_wait(&h->ready, &h->mutex);
@@ -173,7 +157,7 @@ static void *run_thread(void *data)
 	return NULL;
 }
 
-/* There is something new to do. Called with the mutex held. */
+/* There is a new batch to hash. Called with the mutex held. */
 static void call_thread(struct pack_hasher *h)
 {
 	if (h->nr_idle) {
@@ -187,21 +171,17 @@ static void call_thread(struct pack_hasher *h)
 	}
 }
 
-/*
- * Wait until something is DONE, but work as long as there is work. It is IDLE
- * afterwards.
- */
-static void wait_until_done(struct pack_hasher *h, enum state *state)
+/* Wait until a batch is DONE, but hash as long as there is something to hash. */
+static void wait_until_done(struct pack_hasher *h, const struct batch *b)
 {
 	pthread_mutex_lock(&h->mutex);
-	while (*state != DONE) {
-		if (do_something(h))
+	while (b->state != DONE) {
+		if (hash_next(h))
 			continue;
 		h->waiting = 1;
 		pthread_cond_wait(&h->done, &h->mutex);
 		h->waiting = 0;
 	}
-	*state = IDLE;
 	pthread_mutex_unlock(&h->mutex);
 }
 
@@ -254,7 +234,6 @@ void pack_hasher_free(struct pack_hasher *h)
 		return;
 	if (!is_empty(h))
 		BUG("pack hasher released while in use");
-	pack_hasher_finish_update(h);
 
 	pthread_mutex_lock(&h->mutex);
 	h->quit = 1;
@@ -296,22 +275,22 @@ void pack_hasher_add(struct pack_hasher *h, const struct pack_hasher_job *job)
 	close_batch(h);
 	call_thread(h);
 	if (!h->max_threads)
-		while (do_something(h))
+		while (hash_next(h))
 			; /* there is nobody else */
 	pthread_mutex_unlock(&h->mutex);
 }
 
 static int head_is_done(struct pack_hasher *h, int wait)
 {
-	enum state *state = &batch_at(h, h->head)->state;
+	const struct batch *b = batch_at(h, h->head);
 
 	if (wait) {
-		wait_until_done(h, state);
+		wait_until_done(h, b);
 		return 1;
 	}
 	if (h->look) {
 		pthread_mutex_lock(&h->mutex);
-		h->look = *state == DONE;
+		h->look = b->state == DONE;
 		pthread_mutex_unlock(&h->mutex);
 	}
 	return h->look;
@@ -356,31 +335,4 @@ int pack_hasher_take(struct pack_hasher *h, struct pack_hasher_job *job,
 		BUG("a collision attack was seen in an object only once");
 	}
 	return 1;
-}
-
-void pack_hasher_start_update(struct pack_hasher *h, struct git_hash_ctx *ctx,
-			      const void *buf, size_t len)
-{
-	pack_hasher_finish_update(h);
-	if (!h->max_threads || (len < BATCH_BYTES && h->batch_jobs > 1)) {
-		git_hash_update(ctx, buf, len);
-		return;
-	}
-
-	h->updating = 1;
-	pthread_mutex_lock(&h->mutex);
-	h->update_ctx = ctx;
-	h->update_buf = buf;
-	h->update_len = len;
-	h->update_state = READY;
-	call_thread(h);
-	pthread_mutex_unlock(&h->mutex);
-}
-
-void pack_hasher_finish_update(struct pack_hasher *h)
-{
-	if (!h->updating)
-		return;
-	wait_until_done(h, &h->update_state);
-	h->updating = 0;
 }

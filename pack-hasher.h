@@ -20,9 +20,6 @@
  * hashing until it has it. Threads are started when there is something to do
  * for them: a pack of some ten kilobytes starts none.
  *
- * Besides, one thread at a time can be given bytes for a running hash: that of
- * the pack itself.
- *
  * All functions are to be called by one thread, the one that called
  * pack_hasher_new(). Functions of the hash algorithms that die() because of
  * what they hash do so in that thread, and only when the object's turn has
@@ -84,18 +81,5 @@ void pack_hasher_add(struct pack_hasher *hasher,
  */
 int pack_hasher_take(struct pack_hasher *hasher, struct pack_hasher_job *job,
 		     int wait);
-
-/*
- * Update the hash "ctx", which is that of a checksum (see unsafe_init_fn in
- * hash.h), with "len" bytes at "buf", some time from now. Neither
- * must be touched until pack_hasher_finish_update() has been called, or this
- * function again, which waits for the update before.
- */
-void pack_hasher_start_update(struct pack_hasher *hasher,
-			      struct git_hash_ctx *ctx,
-			      const void *buf, size_t len);
-
-/* Wait for the update that is under way, if there is one. */
-void pack_hasher_finish_update(struct pack_hasher *hasher);
 
 #endif /* PACK_HASHER_H */
