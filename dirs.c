@@ -17,23 +17,15 @@ static int is_bad_component(const char *name, size_t len)
 			(len == 1 || (len == 2 && name[1] == '.')));
 }
 
-/*
- * A handle is only ever used as the directory argument of the *at() functions,
- * for which Linux has O_PATH and POSIX O_SEARCH: they also work for directories
- * that we may search but not read, as whole paths do. Without either, use whole
- * paths. So do it where git-compat-util.h translates the modes of files, which
- * it does for lstat() and not for fstatat().
- */
-#if !defined(O_PATH) && defined(O_SEARCH)
-#define O_PATH O_SEARCH
-#endif
-#if !defined(NO_OPENAT) && (!defined(O_PATH) || defined(NEEDS_MODE_TRANSLATION))
-#define NO_OPENAT
-#endif
-
 #ifndef NO_OPENAT
 
 #define HANDLE_FLAGS (O_PATH | O_DIRECTORY)
+
+/* As for a system call with the whole path. */
+static int is_too_long(size_t path_len)
+{
+	return path_len >= PATH_MAX;
+}
 
 /*
  * Handles that are kept open at once; others need descriptors, too. Below that
@@ -241,6 +233,12 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name)
 
 #else /* NO_OPENAT */
 
+/* The system calls say so, where it is. */
+static int is_too_long(size_t path_len UNUSED)
+{
+	return 0;
+}
+
 int dirs_open_root(struct dir_handles *dirs, const char *root)
 {
 	struct stat st;
@@ -404,8 +402,7 @@ static const char *enter(struct dir_handles *dirs, const char *path,
 	char *root;
 	int ret;
 
-	/* As for the system call with this path. */
-	if (len >= PATH_MAX) {
+	if (is_too_long(len)) {
 		errno = ENAMETOOLONG;
 		return NULL;
 	}
@@ -452,7 +449,7 @@ int beneath_open(const char *path, size_t base_len)
 	 * What is wrong with a leading directory is for those to say who make
 	 * them.
 	 */
-	if (!name && strlen(path) < PATH_MAX &&
+	if (!name && !is_too_long(strlen(path)) &&
 	    errno != EMFILE && errno != ENFILE)
 		errno = ENOTDIR;
 	return leave(&dirs, name ? dirs_open_file(&dirs, name) : -1);

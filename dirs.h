@@ -12,14 +12,29 @@
  * that takes a directory's place at any moment (because two paths collide, or
  * because somebody means harm) cannot redirect an operation to another place;
  * cf. CVE-2021-21300. Since the handles of the current directory and its
- * parents are kept, it also costs fewer look-ups than whole paths would. When
- * there are no descriptors left, the parents' are given up.
+ * parents are kept, a walk costs fewer look-ups than whole paths would; a single
+ * operation, as of the functions at the end, costs more. When there are no
+ * descriptors left, the parents' are given up.
  *
  * Where the platform has no openat() and kin (NO_OPENAT), the same interface
  * works with whole paths, and looks at the leading directories first.
  */
 
 #include "strbuf.h"
+
+/*
+ * A handle is only ever used as the directory argument of the *at() functions,
+ * for which Linux has O_PATH and POSIX O_SEARCH: they also work for directories
+ * that we may search but not read, as whole paths do. Without either, use whole
+ * paths. So do it where git-compat-util.h translates the modes of files, which
+ * it does for lstat() and not for fstatat().
+ */
+#if !defined(O_PATH) && defined(O_SEARCH)
+#define O_PATH O_SEARCH
+#endif
+#if !defined(NO_OPENAT) && (!defined(O_PATH) || defined(NEEDS_MODE_TRANSLATION))
+#define NO_OPENAT
+#endif
 
 struct dir_level {
 	int fd;			/* -1 if it was closed to spare descriptors */

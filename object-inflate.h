@@ -7,11 +7,11 @@
  * ask here first, and go their usual way with zlib when the answer is no. It
  * is always no for an object that is larger than core.bigFileThreshold.
  *
- * All functions are called with the obj_read_lock held (see object-store-ll.h)
- * or, if that is not in use, by one thread at a time, like the rest of what
- * reads objects. They release the lock while they inflate. So the input must
- * be secured as for git_inflate(): by a pack window that is in use, or by a
- * mapping of the caller's own.
+ * All functions are called with the lock of obj_read_lock() held or, if that is
+ * not in use, by one thread at a time, like the rest of what reads objects.
+ * They release the lock while they inflate. So the input must be secured as for
+ * git_inflate(): by a pack window that is in use, or by a mapping of the
+ * caller's own.
  *
  * With GIT_TRACE_WHOLE_INFLATE, each call leaves a line in the trace, that
  * says what was asked for, the size of the output in bytes (of the input for

@@ -54,8 +54,8 @@ struct pack_hasher *pack_hasher_new(const struct git_hash_algo *algo,
 				    int nr_threads);
 
 /*
- * Wait for the update that is under way, if there is one, end the threads and
- * release the hasher; NULL is ignored. The queue must be empty.
+ * End the threads and release the hasher; NULL is ignored. The queue must be
+ * empty.
  */
 void pack_hasher_free(struct pack_hasher *hasher);
 

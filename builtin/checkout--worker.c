@@ -17,7 +17,6 @@
 #include "strbuf.h"
 #include "trace.h"
 #include "trace2.h"
-#include "write-or-die.h"
 
 #if defined(__GLIBC__) && !defined(__UCLIBC__)
 #include <malloc.h>

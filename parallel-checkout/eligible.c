@@ -88,11 +88,24 @@ void pc_get_conversion(const struct queued_entry *entry,
 	conv->encoding = entry->encoding;
 }
 
+/*
+ * On Windows a symbolic link is made for a file or for a directory, and what is
+ * not there yet is believed to be a file until this process makes a directory
+ * of that name; see mingw_symlink(). So it is for the main process, in the end.
+ */
+static int is_eligible_link(const struct cache_entry *ce)
+{
+#ifdef GIT_WINDOWS_NATIVE
+	return 0;
+#else
+	return S_ISLNK(ce->ce_mode) && has_symlinks;
+#endif
+}
+
 int pc_has_eligible_type(const struct parallel_checkout *pc,
 			 const struct cache_entry *ce)
 {
-	return (S_ISREG(ce->ce_mode) ||
-		(S_ISLNK(ce->ce_mode) && has_symlinks)) &&
+	return (S_ISREG(ce->ce_mode) || is_eligible_link(ce)) &&
 		pc->state->base_dir_len + ce_namelen(ce) < MAX_PATH_LEN;
 }
 
@@ -109,6 +122,13 @@ int pc_is_eligible(const struct parallel_checkout *pc,
 	pc_get_attrs(entry, &ca);
 	switch (classify_conv_attrs(&ca)) {
 	case CA_CLASS_INCORE:
+		/*
+		 * An ident is expanded in core in another way than by the
+		 * streaming filter, and this is the one case in which the
+		 * writer, that is only told of line ends, would stream.
+		 */
+		return !(ca.ident && ca.crlf_action == CRLF_AUTO &&
+			 output_eol(CRLF_AUTO) != EOL_CRLF);
 	case CA_CLASS_STREAMABLE:
 		return 1;
 	case CA_CLASS_INCORE_FILTER:

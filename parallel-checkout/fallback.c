@@ -119,7 +119,8 @@ static void write_sequentially(struct parallel_checkout *pc,
 	int was_lost = entry->status == CHECKOUT_PENDING && entry->was_sent;
 	int was_written = entry->status == CHECKOUT_WRITTEN;
 	int was_matched = ce->ce_flags & CE_MATCHED;
-	size_t matched = was_lost ? count_matched(pc->state->istate) : 0;
+	size_t matched = was_lost && pc->state->clone ?
+		count_matched(pc->state->istate) : 0;
 
 	entry->put_off = 0;
 	pc->put_offs--;
@@ -222,7 +223,7 @@ void pc_do_put_off(struct parallel_checkout *pc, int workers_help, int is_last)
 	if (workers_help && pc->put_offs >= MIN_SECOND_ROUND &&
 	    !has_removals(pc))
 		do_second_round(pc);
-	else if (workers_help && is_last)
+	if (workers_help && is_last)
 		pool_hang_up(&pc->dispatch.pool);
 
 	for (size_t i = 0; i < pc->nr; i++)

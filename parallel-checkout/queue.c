@@ -104,9 +104,14 @@ int queue_first(struct checkout_queue *queue, uint32_t *id)
 }
 
 /*
- * Where one more worker can do most; the first of them if they are equal. To
- * look at all directories takes a microsecond for a thousand of them, and is
- * only done where an operation takes much longer than that.
+ * So many directories are looked at, which takes some microseconds, and only
+ * where an operation takes much longer than that.
+ */
+#define DIRS_TO_CHOOSE_FROM 4096
+
+/*
+ * Of the first directories, the one where one more worker can do most. Look
+ * further only if there is none that is not crowded.
  */
 static uint32_t choose_dir(struct checkout_queue *queue)
 {
@@ -115,11 +120,16 @@ static uint32_t choose_dir(struct checkout_queue *queue)
 	while (queue->dirs_head < queue->dirs_nr &&
 	       !queue->dirs[queue->dirs_head].left)
 		queue->dirs_head++;
-	for (size_t i = queue->dirs_head; i < queue->dirs_nr; i++)
+	for (size_t i = queue->dirs_head; i < queue->dirs_nr; i++) {
+		if (i - queue->dirs_head >= DIRS_TO_CHOOSE_FROM &&
+		    best != QUEUE_NO_DIR &&
+		    queue->dirs[best].workers < WORKERS_PER_DIR)
+			break;
 		if (queue->dirs[i].left &&
 		    (best == QUEUE_NO_DIR ||
 		     has_more(&queue->dirs[i], &queue->dirs[best])))
 			best = i;
+	}
 	return best;
 }
 

@@ -24,10 +24,8 @@ struct reftable_sweep;
 struct string_list;
 
 enum reftable_finding_state {
-	/* The sweep has not been asked about this ref. */
-	REFTABLE_FINDING_NONE = 0,
 	/* The ref exists. */
-	REFTABLE_FINDING_EXISTS,
+	REFTABLE_FINDING_EXISTS = 1,
 	/* The ref does not exist, and no ref of the stack is in its way. */
 	REFTABLE_FINDING_FREE,
 	/*
@@ -50,7 +48,7 @@ struct reftable_finding {
  * Start a sweep over the refs of `stack` as they are in the tables that are
  * loaded. The stack must not be reloaded as long as the findings shall hold;
  * this means that the caller wants to have locked it. Object IDs are taken for
- * those of `algo`. Never returns NULL.
+ * those of `algo`. Returns NULL if there is no memory.
  */
 struct reftable_sweep *reftable_sweep_begin(struct reftable_stack *stack,
 					    const struct git_hash_algo *algo);

@@ -859,15 +859,22 @@ test_expect_success 'ident is expanded as by entry.c' '
 	printf "%s\n" "\$\$Id\$" "\$Id\$" "\$Id: old \$" "\$Id:no" >ident/proto &&
 	for i in $(test_seq 10)
 	do
-		cp ident/proto ident/f$i.t || return 1
+		cp ident/proto ident/f$i.t &&
+		cp ident/proto ident/f$i.auto || return 1
 	done &&
 	rm ident/proto &&
 	git -C ident add . &&
-	echo "*.t ident" >ident/.gitattributes &&
+	test_write_lines "*.t ident" "*.auto text=auto ident" \
+		>ident/.gitattributes &&
 	git -C ident add .gitattributes &&
 	git -C ident commit -q -m ident &&
 	oid=$(git -C ident rev-parse HEAD:f1.t) &&
 	printf "%s\n" "\$\$Id\$" "\$Id: $oid \$" "\$Id: $oid \$" "\$Id:no" >expect &&
+	rm ident/f* &&
+	GIT_TEST_PARALLEL_CHECKOUT=false git -C ident checkout -f HEAD &&
+	test_cmp expect ident/f1.t &&
+	cp ident/f1.auto expect.auto &&
+	! test_cmp expect expect.auto &&
 	for w in 1 2
 	do
 		rm ident/f* &&
@@ -875,7 +882,8 @@ test_expect_success 'ident is expanded as by entry.c' '
 		with_workers $w -C ident checkout -f HEAD &&
 		for i in $(test_seq 10)
 		do
-			test_cmp expect ident/f$i.t || return 1
+			test_cmp expect ident/f$i.t &&
+			test_cmp expect.auto ident/f$i.auto || return 1
 		done || return 1
 	done
 '

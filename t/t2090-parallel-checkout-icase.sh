@@ -349,7 +349,10 @@ do
 			do
 				echo "100644 $attr	D$d/.gitattributes" &&
 				echo "100644 $file	d$d/file" &&
-				echo "100644 $file	d$d/sub/file" || return 1
+				echo "100644 $file	d$d/sub/file" &&
+				echo "100644 $file	x$d/A/sub/file" &&
+				echo "100644 $attr	x$d/D/.gitattributes" &&
+				echo "100644 $file	x$d/d/file" || return 1
 			done | git update-index --index-info &&
 			git checkout -- . &&
 			git commit -q -m collisions
@@ -358,7 +361,8 @@ do
 		do
 			printf "text\r\n" >expect &&
 			test_cmp_bin expect slow.backing/work/D$d/file &&
-			test_cmp_bin expect slow.backing/work/D$d/sub/file || return 1
+			test_cmp_bin expect slow.backing/work/D$d/sub/file &&
+			test_cmp_bin expect slow.backing/work/x$d/D/file || return 1
 		done
 	'
 done

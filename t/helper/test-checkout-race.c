@@ -5,6 +5,7 @@
  * as possible.
  */
 #include "test-tool.h"
+#include "dirs.h"
 #include "parse-options.h"
 #include "strbuf.h"
 #include "trace.h"

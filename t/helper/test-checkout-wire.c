@@ -5,6 +5,7 @@
  */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "test-tool.h"
+#include "dirs.h"
 #include "hex.h"
 #include "parallel-checkout/wire.h"
 #include "parse-options.h"

@@ -170,7 +170,8 @@ static void check_flipped_bit(size_t len, int level)
 		/* this compares with the right content as well */
 		ours = !inflate_exactly(z.buf, z.len, &text, NULL);
 		z.buf[i / 8] ^= 1 << i % 8;
-		if (ours != zlib)
+		/* the other way round it can happen, see whole-inflate.h */
+		if (zlib && !ours)
 			cl_failf("%"PRIuMAX" bytes, level %d, flipped bit %"
 				 PRIuMAX": %d, zlib %d", (uintmax_t)len, level,
 				 (uintmax_t)i, ours, zlib);
