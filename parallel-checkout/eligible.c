@@ -35,8 +35,14 @@ enum checkout_barrier pc_find_barrier(struct parallel_checkout *pc,
 	if (pc->lookup.last_barrier && ce != pc->lookup.last_barrier)
 		pc_forget_barriers(pc);
 	if (!pc->lookup.barriers_known) {
+		/*
+		 * With core.ignoreCase, files in d/ have attributes that are in
+		 * the index as D/.gitattributes, and are only found in the
+		 * working tree.
+		 */
 		barriers_init(&pc->lookup.barriers, the_repository,
-			      pc->state->base_dir, !pc->lookup.attrs_from_index);
+			      pc->state->base_dir,
+			      !pc->lookup.attrs_from_index || ignore_case);
 		pc->lookup.barriers_known = 1;
 	}
 	barrier = barrier_at(&pc->lookup.barriers, ce);

@@ -357,12 +357,19 @@ do
 			git checkout -- . &&
 			git commit -q -m collisions
 		) &&
+		git -c checkout.workers=$workers \
+			-c checkout.thresholdForParallelism=0 \
+			clone -q slow/work slow/clone &&
+		printf "text\r\n" >expect &&
 		for d in $(test_seq 30)
 		do
-			printf "text\r\n" >expect &&
-			test_cmp_bin expect slow.backing/work/D$d/file &&
-			test_cmp_bin expect slow.backing/work/D$d/sub/file &&
-			test_cmp_bin expect slow.backing/work/x$d/D/file || return 1
+			for dir in work clone
+			do
+				test_cmp_bin expect slow.backing/$dir/D$d/file &&
+				test_cmp_bin expect slow.backing/$dir/D$d/sub/file &&
+				test_cmp_bin expect slow.backing/$dir/x$d/D/file ||
+				return 1
+			done
 		done
 	'
 done

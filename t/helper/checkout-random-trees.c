@@ -476,6 +476,11 @@ static void add_link(const struct file *file, const char *path,
 
 static void add_text(const struct file *file, struct strbuf *out)
 {
+	/* what expands them in core and bit by bit does not agree on all */
+	static const char *const idents[] = {
+		" $Id$", " $$Id$", " $Id:a b$", " $Id: a\tb$", " $Id: old $",
+		" $Id:no end",
+	};
 	unsigned int n = 1 + file->number % MAX_LINES;
 
 	if (file->style == EMPTY && !file->version[0])
@@ -487,7 +492,8 @@ static void add_text(const struct file *file, struct strbuf *out)
 		if (file->wide)
 			strbuf_addchars(out, '=', 300);
 		if (file->style == IDENT && i == n / 2)
-			strbuf_addstr(out, " $Id$");
+			strbuf_addstr(out, idents[file->number %
+						 ARRAY_SIZE(idents)]);
 		if (file->style == BINARY && i == n / 2)
 			strbuf_addch(out, '\0');
 		if (file->style == BAD_UTF8 && i == n / 2)
