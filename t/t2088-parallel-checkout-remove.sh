@@ -367,4 +367,36 @@ do
 	'
 done
 
+# An entry can be up to date without anybody having looked at its path. What is
+# not tracked there must not be lost.
+for flag in assume-unchanged skip-worktree
+do
+	test_expect_success "a directory at the path of an entry with $flag" '
+		rm -rf unseen &&
+		git init -q unseen &&
+		(
+			cd unseen &&
+			echo one >file &&
+			echo one >other &&
+			git add . &&
+			git commit -q -m one &&
+			git tag one &&
+			git rm -q file &&
+			git commit -q -m two &&
+			git tag two &&
+			git checkout -q one &&
+			git update-index --$flag file &&
+			rm file &&
+			mkdir file &&
+			echo precious >file/untracked
+		) &&
+		test_must_fail git -c checkout.workers=2 \
+			-c checkout.thresholdForParallelism=0 -C unseen \
+			checkout two 2>err &&
+		test_grep "would lose untracked files" err &&
+		test_path_is_file unseen/file/untracked &&
+		(cd unseen && test_cmp_rev one HEAD)
+	'
+done
+
 test_done
