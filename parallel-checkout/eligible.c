@@ -99,7 +99,7 @@ void pc_get_conversion(const struct queued_entry *entry,
  * not there yet is believed to be a file until this process makes a directory
  * of that name; see mingw_symlink(). So it is for the main process, in the end.
  */
-static int is_eligible_link(const struct cache_entry *ce)
+static int is_eligible_link(const struct cache_entry *ce MAYBE_UNUSED)
 {
 #ifdef GIT_WINDOWS_NATIVE
 	return 0;

@@ -24,7 +24,7 @@ struct reftable_sweep;
 struct string_list;
 
 enum reftable_finding_state {
-	/* The ref exists. */
+	/* The ref exists. Zero is for what the sweep was not asked about. */
 	REFTABLE_FINDING_EXISTS = 1,
 	/* The ref does not exist, and no ref of the stack is in its way. */
 	REFTABLE_FINDING_FREE,

@@ -193,6 +193,32 @@ void test_checkout_queue__random(void)
 	queue_release(&queue);
 }
 
+/* Where nothing is left in thousands of directories, look behind them. */
+void test_checkout_queue__far_away(void)
+{
+	struct checkout_queue queue;
+	struct strbuf path = STRBUF_INIT;
+	uint32_t id;
+
+	queue_init(&queue);
+	for (id = 0; id < 6; id++)
+		queue_add(&queue, id, "crowded/file");
+	for (; id < 6006; id++) {
+		strbuf_reset(&path);
+		strbuf_addf(&path, "d%u/file", (unsigned)id);
+		queue_add(&queue, id, path.buf);
+	}
+	for (id = 6; id < 6005; id++)
+		queue_take(&queue, id);
+	for (int worker = 0; worker < 5; worker++) {
+		cl_assert_equal_i(queue_next(&queue, worker, &id), 0);
+		cl_assert_equal_u(id, worker < 4 ? (uint32_t)worker : 6005);
+		queue_take(&queue, id);
+	}
+	strbuf_release(&path);
+	queue_release(&queue);
+}
+
 /* Entries that are put off have a number and are not queued. */
 void test_checkout_queue__gaps(void)
 {
