@@ -44,13 +44,11 @@ static int init_parallel_checkout(struct parallel_checkout *pc,
 	pc->state = state;
 	pc->progress = progress;
 	pc->progress_cnt = progress_cnt;
-	pc->want_stat = state->refresh_cache || !state->force;
 	get_checkout_workers(&pc->config);
 	mem_pool_init(&pc->lookup.seen, 0);
 	strbuf_init(&pc->path, 0);
 	queue_init(&pc->queue);
-	collision_init(&pc->icase.names);
-	spelling_init(&pc->icase.spelling);
+	collision_init(&pc->lookup.names);
 
 	/*
 	 * Without this we cannot rely on waitpid() to tell what happened to our
@@ -217,31 +215,27 @@ int parallel_checkout_offer(struct cache_entry *ce,
 		.ce = ce,
 		.nr_checkouts = nr_checkouts,
 	};
+	enum checkout_barrier barrier;
 
 	if (!is_accepting(pc, state))
 		return -1;
 
-	switch (pc_find_barrier(pc, ce)) {
-	case BARRIER_NONE:
-		break;
-	case BARRIER_FILE:
+	barrier = pc_find_barrier(pc, ce);
+	pc->at_its_turn = barrier != BARRIER_NONE || pc_collides(pc, ce);
+	if (pc->at_its_turn) {
 		catch_up(pc);
-		return -1;
-	case BARRIER_CONFIG:
-		catch_up(pc);
-		pc->at_once = 1;
-		if (pc->phase != PHASE_ALONE)
-			pc_enter(pc, PHASE_ALONE);
+		if (barrier == BARRIER_CONFIG) {
+			pc->at_once = 1;
+			if (pc->phase != PHASE_ALONE)
+				pc_enter(pc, PHASE_ALONE);
+		}
 		return -1;
 	}
 
-	if (!pc_collides(pc, ce)) {
-		if (!pc_has_eligible_type(pc, ce) ||
-		    (ce->ce_flags & CE_WT_REMOVE))
-			return leave_or_put_off(pc, &entry);
-		if (!pc_may_be_filtered(pc, &entry))
-			return offer_unseen(pc, &entry);
-	}
+	if (!pc_has_eligible_type(pc, ce) || (ce->ce_flags & CE_WT_REMOVE))
+		return leave_or_put_off(pc, &entry);
+	if (!pc_may_be_filtered(pc, &entry))
+		return offer_unseen(pc, &entry);
 	take_put_off(pc, &entry);
 	return 0;
 }
@@ -256,8 +250,7 @@ int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
 		.nr_checkouts = nr_checkouts,
 	};
 
-	if (!is_accepting(pc, state) ||
-	    pc_find_barrier(pc, ce) != BARRIER_NONE)
+	if (!is_accepting(pc, state) || pc->at_its_turn)
 		return -1;
 
 	/*
@@ -338,7 +331,6 @@ int parallel_checkout_finish(void)
 	struct parallel_checkout *pc = &parallel_checkout;
 	int workers_help = pc->phase != PHASE_ALONE, errs;
 
-	pc->icase.offered = NULL;
 	pc_write_queued(pc);
 	pc_do_put_off(pc, workers_help, 1);
 	trace_stats(pc);
@@ -350,11 +342,9 @@ int parallel_checkout_finish(void)
 	strbuf_release(&pc->path);
 	free(pc->root);
 	queue_release(&pc->queue);
-	collision_release(&pc->icase.names);
-	spelling_release(&pc->icase.spelling);
+	collision_release(&pc->lookup.names);
 	pc_forget_barriers(pc);
 	free(pc->entries);
-	free(pc->fallback.inodes);
 	errs = pc->errs;
 	pc_enter(pc, PHASE_IDLE);
 	memset(pc, 0, sizeof(*pc));

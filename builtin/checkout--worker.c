@@ -39,7 +39,6 @@ static const char * const checkout_worker_usage[] = {
 struct worker_stats {
 	uintmax_t batches, entries, conflicts;
 	uint64_t busy_ns, run_ns, waited_ns;
-	struct run_clock clock;
 };
 
 /*
@@ -74,7 +73,7 @@ static int do_batch(struct checkout_writer *writer,
 		    pid_t parent, struct worker_stats *stats)
 {
 	uint64_t start_ns = getnanotime(), start_bytes = writer->bytes;
-	uint64_t start_run_ns = run_clock_ns(&stats->clock);
+	uint64_t start_run_ns = run_clock_ns();
 	struct strbuf results = STRBUF_INIT;
 	struct wire_summary summary;
 	struct wire_cursor cursor;
@@ -105,7 +104,7 @@ static int do_batch(struct checkout_writer *writer,
 		return error(_("checkout worker received a malformed batch"));
 	}
 
-	summary.run_ns = run_clock_ns(&stats->clock) - start_run_ns;
+	summary.run_ns = run_clock_since(start_run_ns);
 	summary.busy_ns = getnanotime() - start_ns;
 	summary.bytes = writer->bytes - start_bytes;
 	stats->busy_ns += summary.busy_ns;
@@ -273,9 +272,7 @@ int cmd_checkout__worker(int argc,
 
 	set_die_routine(die_silently);
 	trace2_region_enter("pcheckout", "worker", repo);
-	run_clock_init(&stats.clock);
 	ret = worker_loop(&writer, &stats);
-	run_clock_release(&stats.clock);
 	trace_stats(repo, &writer, &stats);
 	trace2_region_leave("pcheckout", "worker", repo);
 

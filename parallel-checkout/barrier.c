@@ -170,6 +170,7 @@ void barriers_init(struct checkout_barriers *barriers, struct repository *repo,
 	barriers->attributes = !!attributes;
 	barriers->submodules = !!should_update_submodules();
 	barriers->in_place = 0;
+	barriers->outdated = 0;
 
 	strbuf_add(&dir, base_dir, slash ? slash + 1 - base_dir : 0);
 	if (strbuf_realpath(&root, dir.len ? dir.buf : ".", 0)) {
@@ -215,7 +216,13 @@ enum checkout_barrier barrier_at(struct checkout_barriers *barriers,
 				 const struct cache_entry *ce)
 {
 	const char *slash = strrchr(ce->name, '/');
-	struct string_list_item *item;
+	struct string_list_item *item = barriers->named.nr ?
+		string_list_lookup(&barriers->named, ce->name) : NULL;
+
+	if (item) {
+		barriers->outdated = 1;
+		return (intptr_t)item->util;
+	}
 
 	/* What cannot be read in the index is read in the working tree. */
 	if (!fspathcmp(slash ? slash + 1 : ce->name, GITATTRIBUTES_FILE) &&
@@ -223,7 +230,5 @@ enum checkout_barrier barrier_at(struct checkout_barriers *barriers,
 		return BARRIER_FILE;
 	if (barriers->submodules && !fspathcmp(ce->name, GITMODULES_FILE))
 		return BARRIER_FILE;
-	item = barriers->named.nr ?
-		string_list_lookup(&barriers->named, ce->name) : NULL;
-	return item ? (intptr_t)item->util : BARRIER_NONE;
+	return BARRIER_NONE;
 }

@@ -38,6 +38,12 @@ struct checkout_barriers {
 
 	/* Files are written to where attributes are looked for. */
 	unsigned in_place : 1;
+
+	/*
+	 * One of `named` has been met. When it is written, names may lead to
+	 * other files: find out anew.
+	 */
+	unsigned outdated : 1;
 };
 
 /*

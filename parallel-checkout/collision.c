@@ -7,91 +7,56 @@
 
 void collision_init(struct collision_set *set)
 {
-	strset_init(&set->names);
-	strset_init(&set->dirs);
+	strset_init(&set->files);
+	strmap_init(&set->dirs);
 	strbuf_init(&set->folded, 0);
+	strbuf_init(&set->last_dir, 0);
 }
 
 void collision_release(struct collision_set *set)
 {
-	strset_clear(&set->names);
-	strset_clear(&set->dirs);
-	strbuf_release(&set->folded);
-}
-
-static char *fold(struct strbuf *folded, const char *path)
-{
-	strbuf_reset(folded);
-	while (*path)
-		strbuf_addch(folded, tolower(*path++));
-	return folded->buf;
-}
-
-void collision_add(struct collision_set *set, const char *path)
-{
-	char *name = fold(&set->folded, path);
-
-	strset_add(&set->names, name);
-	for (char *p = name; (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		strset_add(&set->dirs, name);
-		*p = '/';
-	}
-}
-
-int collision_found(struct collision_set *set, const char *path)
-{
-	char *name = fold(&set->folded, path);
-	int found = strset_contains(&set->names, name) ||
-		strset_contains(&set->dirs, name);
-
-	for (char *p = name; !found && (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		found = strset_contains(&set->names, name);
-		*p = '/';
-	}
-	return found;
-}
-
-void spelling_init(struct spelling_set *set)
-{
-	strmap_init(&set->dirs);
-	strbuf_init(&set->folded, 0);
-	strbuf_init(&set->dir, 0);
-	set->differs = 0;
-}
-
-void spelling_release(struct spelling_set *set)
-{
+	strset_clear(&set->files);
 	strmap_clear(&set->dirs, 1);
 	strbuf_release(&set->folded);
-	strbuf_release(&set->dir);
+	strbuf_release(&set->last_dir);
 }
 
-int spelling_differs(struct spelling_set *set, const char *path)
+/* Add path[0..len), a directory that is folded to `name`. */
+static int add_dir(struct collision_set *set, const char *name,
+		   const char *path, size_t len)
+{
+	const char *known = strmap_get(&set->dirs, name);
+
+	if (known && !memcmp(known, path, len))
+		return strset_contains(&set->files, name);
+	free(strmap_put(&set->dirs, name, xmemdupz(path, len)));
+	return known || strset_contains(&set->files, name);
+}
+
+int collision_add(struct collision_set *set, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	size_t len = slash ? slash - path : 0;
+	size_t dir_len = slash ? slash - path : 0;
+	int found = 0;
+	char *name;
 
-	if (len == set->dir.len && !memcmp(set->dir.buf, path, len))
-		return set->differs;
-
-	set->differs = 0;
-	strbuf_reset(&set->dir);
-	strbuf_add(&set->dir, path, len);
 	strbuf_reset(&set->folded);
-	for (size_t i = 0; i <= len; i++) {
-		if (path[i] == '/') {
-			const char *known = strmap_get(&set->dirs,
-						       set->folded.buf);
+	for (const char *p = path; *p; p++)
+		strbuf_addch(&set->folded, tolower(*p));
+	name = set->folded.buf;
 
-			if (!known)
-				strmap_put(&set->dirs, set->folded.buf,
-					   xmemdupz(path, i));
-			else if (strncmp(known, path, i))
-				set->differs = 1;
+	/* Most paths are in the directory of the one before them. */
+	if (dir_len != set->last_dir.len ||
+	    memcmp(path, set->last_dir.buf, dir_len)) {
+		for (char *p = name; (p = strchr(p, '/')); p++) {
+			*p = '\0';
+			found |= add_dir(set, name, path, p - name);
+			*p = '/';
 		}
-		strbuf_addch(&set->folded, tolower(path[i]));
+		strbuf_reset(&set->last_dir);
+		strbuf_add(&set->last_dir, path, dir_len);
 	}
-	return set->differs;
+
+	found |= strmap_contains(&set->dirs, name);
+	return !strset_add(&set->files, name) || found;
 }

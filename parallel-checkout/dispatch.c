@@ -4,6 +4,7 @@
  */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
+#include "entry.h"
 #include "gettext.h"
 #include "parallel-checkout/engine.h"
 #include "parallel-checkout/limits.h"
@@ -19,18 +20,6 @@
 
 /* Entries queued between two decisions about whether to start workers. */
 #define ENTRIES_PER_DECISION 32
-
-/* For how long this process has been running. */
-static uint64_t time_running(void)
-{
-	struct run_clock clock;
-	uint64_t ns;
-
-	run_clock_init(&clock);
-	ns = run_clock_ns(&clock);
-	run_clock_release(&clock);
-	return ns;
-}
 
 static int is_complete(const struct parallel_checkout *pc)
 {
@@ -81,14 +70,14 @@ int pc_reconsider_workers(struct parallel_checkout *pc)
 		/* At least one more, to see how it does. */
 		d->observed_ns = d->alone_ns;
 		d->observed_entries = d->alone_entries;
-		d->observed_running_ns = time_running();
+		d->observed_running_ns = run_clock_ns();
 		take_sample(pc, &now);
 		tune_auto_observe(&d->tune, &now);
 		return 0;
 	}
 	if (pc->at_once || !tune_auto_should_queue(&d->tune, d->alone_ns))
 		return 0;
-	d->alone_run_ns = time_running() - d->observed_running_ns;
+	d->alone_run_ns = run_clock_since(d->observed_running_ns);
 	return 1;
 }
 
@@ -199,7 +188,7 @@ static void start_more(struct parallel_checkout *pc, int nr)
 	strvec_push(&args, "checkout--worker");
 	if (*pc->root)
 		strvec_pushf(&args, "--root=%s", pc->root);
-	if (pc->want_stat)
+	if (pc->state->refresh_cache)
 		strvec_push(&args, "--stat");
 
 	started = pool_start(&d->pool, nr, &args);

@@ -23,16 +23,14 @@ void pc_forget_barriers(struct parallel_checkout *pc)
 	if (pc->lookup.barriers_known)
 		barriers_release(&pc->lookup.barriers);
 	pc->lookup.barriers_known = 0;
-	pc->lookup.last_barrier = NULL;
 }
 
 enum checkout_barrier pc_find_barrier(struct parallel_checkout *pc,
 				      const struct cache_entry *ce)
 {
-	enum checkout_barrier barrier;
+	struct checkout_barriers *barriers = &pc->lookup.barriers;
 
-	/* What was written then may lead to other files. */
-	if (pc->lookup.last_barrier && ce != pc->lookup.last_barrier)
+	if (pc->lookup.barriers_known && barriers->outdated)
 		pc_forget_barriers(pc);
 	if (!pc->lookup.barriers_known) {
 		/*
@@ -40,15 +38,20 @@ enum checkout_barrier pc_find_barrier(struct parallel_checkout *pc,
 		 * the index as D/.gitattributes, and are only found in the
 		 * working tree.
 		 */
-		barriers_init(&pc->lookup.barriers, the_repository,
+		barriers_init(barriers, the_repository,
 			      pc->state->base_dir,
 			      !pc->lookup.attrs_from_index || ignore_case);
 		pc->lookup.barriers_known = 1;
 	}
-	barrier = barrier_at(&pc->lookup.barriers, ce);
-	if (barrier != BARRIER_NONE)
-		pc->lookup.last_barrier = ce;
-	return barrier;
+	return barrier_at(barriers, ce);
+}
+
+int pc_collides(struct parallel_checkout *pc, const struct cache_entry *ce)
+{
+	/* With force, to write the same path again changes nothing. */
+	if (pc->config.nr == 1 || (!ignore_case && pc->state->force))
+		return 0;
+	return collision_add(&pc->lookup.names, ce->name);
 }
 
 void pc_set_attrs(struct queued_entry *entry, const struct conv_attrs *ca)

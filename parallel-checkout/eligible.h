@@ -12,6 +12,7 @@
 
 #include "mem-pool.h"
 #include "parallel-checkout/barrier.h"
+#include "parallel-checkout/collision.h"
 
 struct cache_entry;
 struct checkout_conversion;
@@ -25,10 +26,11 @@ struct checkout_lookup {
 	unsigned int old_pos;		/* in old_index */
 
 	struct checkout_barriers barriers;
-	const struct cache_entry *last_barrier;
 	unsigned barriers_known : 1;
 	unsigned attrs_from_index : 1;
 	unsigned config_removed : 1;	/* a file that configuration is in */
+
+	struct collision_set names;	/* see pc_collides() */
 
 	struct mem_pool seen;		/* stat data that somebody else saw */
 };
@@ -42,6 +44,15 @@ void pc_forget_barriers(struct parallel_checkout *pc);
  */
 enum checkout_barrier pc_find_barrier(struct parallel_checkout *pc,
 				      const struct cache_entry *ce);
+
+/*
+ * To be called once for each entry that is offered: is its path that of an
+ * earlier one, on a file system that ignores case, or because the caller has
+ * named it twice? Then all before it have to be written first: which of the two
+ * stays, how a directory is spelled that both have, and what is said of them
+ * depends on the order.
+ */
+int pc_collides(struct parallel_checkout *pc, const struct cache_entry *ce);
 
 /*
  * A submodule is checked out by a child process that has its own workers. And

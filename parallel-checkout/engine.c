@@ -82,11 +82,6 @@ struct queued_entry *pc_append(struct parallel_checkout *pc,
 		BUG("too many entries for parallel checkout");
 	ALLOC_GROW(pc->entries, pc->nr + 1, pc->alloc);
 	pc->entries[pc->nr] = *entry;
-	if (entry->ce && entry->ce == pc->icase.offered &&
-	    pc->icase.offered_collides) {
-		pc->entries[pc->nr].collides = 1;
-		pc->icase.collisions++;
-	}
 	return &pc->entries[pc->nr++];
 }
 
@@ -99,7 +94,7 @@ void pc_put_off(struct parallel_checkout *pc, struct queued_entry *entry)
 
 void pc_reset_entries(struct parallel_checkout *pc)
 {
-	pc->nr = pc->put_offs = pc->icase.collisions = 0;
+	pc->nr = pc->put_offs = 0;
 	queue_release(&pc->queue);
 }
 
@@ -129,8 +124,6 @@ void pc_entry_written(struct parallel_checkout *pc, struct cache_entry *ce,
 		st.st_mode = ce->ce_mode;
 		fake_lstat_data(&result->sd, &st);
 		update_ce_after_write(pc->state, ce, &st);
-		if (!pc->state->force)
-			pc_remember_inode(pc, result->sd.sd_ino);
 	}
 	if (nr_checkouts)
 		(*nr_checkouts)++;
@@ -166,7 +159,7 @@ static int prepare_writer(struct parallel_checkout *pc)
 		return 0;
 	if (pc->writer_failed || pc_prepare_root(pc) ||
 	    writer_open(&pc->writer, the_repository, pc->root,
-			pc->want_stat) < 0) {
+			pc->state->refresh_cache) < 0) {
 		pc->writer_failed = 1;
 		return -1;
 	}
@@ -234,13 +227,4 @@ int pc_write_here(struct parallel_checkout *pc,
 	pc_entry_written(pc, entry->ce, entry->nr_checkouts, &result);
 	pc->written_here++;
 	return 0;
-}
-
-int pc_lstat_entry(const struct parallel_checkout *pc,
-		   const struct cache_entry *ce, char **path, struct stat *st)
-{
-	int base_len = pc->state->base_dir_len;
-
-	*path = xstrfmt("%.*s%s", base_len, pc->state->base_dir, ce->name);
-	return check_path(*path, strlen(*path), st, base_len);
 }

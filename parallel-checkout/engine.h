@@ -5,13 +5,12 @@
 /*
  * What the parts of the main process's side share: the entries that were taken,
  * the phase that it is in, and what is done with a single entry. Only for
- * parallel-checkout.c and for eligible, dispatch, fallback, icase and removal.
+ * parallel-checkout.c and for eligible, dispatch, fallback and removal.
  */
 
 #include "parallel-checkout/dispatch.h"
 #include "parallel-checkout/eligible.h"
 #include "parallel-checkout/fallback.h"
-#include "parallel-checkout/icase.h"
 #include "parallel-checkout/item.h"
 #include "parallel-checkout/queue.h"
 #include "parallel-checkout/settings.h"
@@ -80,7 +79,6 @@ struct queued_entry {
 	/* Ineligible, or not as believed: for entry.c. */
 	unsigned put_off : 1;
 	unsigned was_sent : 1;	/* to a worker */
-	unsigned collides : 1;	/* see icase.h */
 	unsigned remove : 1;
 	unsigned char status;
 };
@@ -91,8 +89,8 @@ struct parallel_checkout {
 	struct progress *progress;
 	unsigned int *progress_cnt;
 	struct checkout_workers config;
-	unsigned want_stat : 1;
 	unsigned at_once : 1;		/* PHASE_ALONE is not to be left */
+	unsigned at_its_turn : 1;	/* what was offered last is entry.c's */
 	unsigned removed_alone : 1;	/* PHASE_REMOVING_ALONE never was */
 
 	/*
@@ -108,7 +106,6 @@ struct parallel_checkout {
 	struct checkout_lookup lookup;
 	struct checkout_dispatch dispatch;
 	struct checkout_fallback fallback;
-	struct checkout_icase icase;
 
 	/*
 	 * state->base_dir up to its last slash, and what comes after that,
@@ -169,13 +166,6 @@ int pc_write_here(struct parallel_checkout *pc,
 /* An entry has been written, with this result. */
 void pc_entry_written(struct parallel_checkout *pc, struct cache_entry *ce,
 		      int *nr_checkouts, const struct checkout_result *result);
-
-/*
- * Look at what is at the path of an entry, not through symbolic links. The path
- * is the caller's, to be freed.
- */
-int pc_lstat_entry(const struct parallel_checkout *pc,
-		   const struct cache_entry *ce, char **path, struct stat *st);
 
 void pc_advance_progress(struct parallel_checkout *pc);
 void pc_advance_throughput(struct parallel_checkout *pc);

@@ -20,22 +20,6 @@
  */
 #define MIN_SECOND_ROUND 100
 
-void pc_remember_inode(struct parallel_checkout *pc, unsigned int ino)
-{
-	struct checkout_fallback *f = &pc->fallback;
-
-	ALLOC_GROW(f->inodes, f->inodes_nr + 1, f->inodes_alloc);
-	f->inodes[f->inodes_nr++] = ino;
-}
-
-int pc_is_inode_known(const struct parallel_checkout *pc, unsigned int ino)
-{
-	for (size_t i = 0; i < pc->fallback.inodes_nr; i++)
-		if (pc->fallback.inodes[i] == ino)
-			return 1;
-	return 0;
-}
-
 int pc_offer_cleared(struct parallel_checkout *pc, struct cache_entry *ce,
 		     const struct conv_attrs *ca, int *nr_checkouts)
 {
@@ -73,36 +57,20 @@ static size_t count_matched(const struct index_state *istate)
 }
 
 /*
- * Returns the inode of an entry's file, or symbolic link, as the index would
- * have it, or 0 if there is none, or if inodes say nothing here.
- */
-static unsigned int inode_of(const struct parallel_checkout *pc,
-			     const struct cache_entry *ce, char **path)
-{
-	struct stat_data sd;
-	struct stat st;
-
-	if (pc_lstat_entry(pc, ce, path, &st) ||
-	    !(S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)))
-		return 0;
-	fill_stat_data(&sd, &st);
-	return sd.sd_ino;
-}
-
-/*
- * Without force, entry.c leaves alone what it finds at the path of a
- * lost entry. The path was absent when the entry was taken, so a file that is
- * there now is what the lost worker has written, whole or in part; unless
- * another entry, whose path collides with this one, has been written to it.
+ * Without force, entry.c leaves alone what it finds at the path of a lost
+ * entry. The path was absent when the entry was taken, so a file that is there
+ * now is what the lost worker has written, whole or in part.
  */
 static void remove_leftover(const struct parallel_checkout *pc,
 			    const struct cache_entry *ce)
 {
-	char *path;
-	unsigned int ino = inode_of(pc, ce, &path);
+	int base_len = pc->state->base_dir_len;
+	char *path = xstrfmt("%.*s%s", base_len, pc->state->base_dir, ce->name);
+	struct stat st;
 
-	if (ino && !pc_is_inode_known(pc, ino))
-		beneath_unlink_or_warn(path, pc->state->base_dir_len);
+	if (!check_path(path, strlen(path), &st, base_len) &&
+	    (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)))
+		beneath_unlink_or_warn(path, base_len);
 	free(path);
 }
 
@@ -117,7 +85,6 @@ static void write_sequentially(struct parallel_checkout *pc,
 	int *nr_checkouts = entry->nr_checkouts;
 	struct conv_attrs ca;
 	int was_lost = entry->status == CHECKOUT_PENDING && entry->was_sent;
-	int was_written = entry->status == CHECKOUT_WRITTEN;
 	int was_matched = ce->ce_flags & CE_MATCHED;
 	size_t matched = was_lost && pc->state->clone ?
 		count_matched(pc->state->istate) : 0;
@@ -136,14 +103,8 @@ static void write_sequentially(struct parallel_checkout *pc,
 	if (clear_only)
 		pc->fallback.clearing = entry;
 	if (checkout_entry_ca(ce, entry->has_attrs ? &ca : NULL, pc->state,
-			      NULL, nr_checkouts) < 0) {
+			      NULL, nr_checkouts) < 0)
 		pc->errs = 1;
-	} else if (!pc->state->force) {
-		char *path;
-
-		pc_remember_inode(pc, inode_of(pc, ce, &path));
-		free(path);
-	}
 	if (clear_only && !pc->fallback.clearing)
 		return;		/* queued */
 	pc->fallback.clearing = NULL;
@@ -159,9 +120,7 @@ static void write_sequentially(struct parallel_checkout *pc,
 	    count_matched(pc->state->istate) == matched + 1)
 		ce->ce_flags &= ~CE_MATCHED;
 
-	/* If it was written before, it has been counted. */
-	if (!was_written)
-		pc_advance_progress(pc);
+	pc_advance_progress(pc);
 }
 
 /* Fetch what the entries that were put off lack in a partial clone, in one go. */
@@ -184,14 +143,11 @@ static void fetch_missing(const struct parallel_checkout *pc)
 	oid_array_clear(&missing);
 }
 
-/*
- * Can the workers write an entry that was put off, when its path is clear?
- * Those that collide depend on the order.
- */
+/* Can the workers write an entry that was put off, when its path is clear? */
 static int is_for_second_round(const struct parallel_checkout *pc,
 			       const struct queued_entry *entry)
 {
-	return entry->put_off && !entry->collides && pc_is_eligible(pc, entry);
+	return entry->put_off && pc_is_eligible(pc, entry);
 }
 
 /* Is there a file to be removed, which may be in the way of a later one? */
@@ -217,7 +173,6 @@ static void do_second_round(struct parallel_checkout *pc)
 
 void pc_do_put_off(struct parallel_checkout *pc, int workers_help, int is_last)
 {
-	pc_redo_collisions(pc);
 	fetch_missing(pc);
 	workers_help = workers_help && pc_has_workers(pc);
 	if (workers_help && pc->put_offs >= MIN_SECOND_ROUND &&

@@ -15,22 +15,11 @@ struct parallel_checkout;
 struct queued_entry;
 
 struct checkout_fallback {
-	/* Without state->force; see pc_remember_inode(). */
-	unsigned int *inodes;
-	size_t inodes_nr, inodes_alloc;
-
 	/* Given to entry.c only to have its path cleared. */
 	struct queued_entry *clearing;
 
 	uintmax_t bytes;	/* written by entry.c */
 };
-
-/*
- * Without force, what is written must be known, to be told from what a lost
- * worker has left behind, and from what was there before.
- */
-void pc_remember_inode(struct parallel_checkout *pc, unsigned int ino);
-int pc_is_inode_known(const struct parallel_checkout *pc, unsigned int ino);
 
 /*
  * Do the entries that were put off, in the order in which they came. If they

@@ -12,17 +12,10 @@
  * does not count.
  */
 
-struct run_clock {
-	int fd;		/* -1 if there is no such file */
-};
+/* For how long this process has been running, in ns; 0 if nobody knows. */
+uint64_t run_clock_ns(void);
 
-void run_clock_init(struct run_clock *clock);
-void run_clock_release(struct run_clock *clock);
-
-/*
- * For how long this process has been running, in nanoseconds; 0 if nobody
- * knows. Costs two system calls.
- */
-uint64_t run_clock_ns(const struct run_clock *clock);
+/* For how long it has been since then; 0 if nobody knows. */
+uint64_t run_clock_since(uint64_t start_ns);
 
 #endif /* PARALLEL_CHECKOUT_RUN_CLOCK_H */

@@ -14,59 +14,56 @@ void test_checkout_collision__cleanup(void)
 	collision_release(&set);
 }
 
-/* Does "path" collide with what is in the set? */
-#define COLLIDES(path) cl_assert(collision_found(&set, path))
-#define DIFFERS(path) cl_assert(!collision_found(&set, path))
+/* Does the path collide with what was added before? It is added, too. */
+#define COLLIDES(path) cl_assert(collision_add(&set, path))
+#define DIFFERS(path) cl_assert(!collision_add(&set, path))
 
 void test_checkout_collision__same_file(void)
 {
-	collision_add(&set, "dir/File");
+	DIFFERS("File");
+	DIFFERS("dir/File");
 	COLLIDES("dir/File");
-	COLLIDES("DIR/fILE");
-	DIFFERS("dir/file2");
-	DIFFERS("dir/fil");
+	COLLIDES("dir/fILE");
+	COLLIDES("DIR/File");
+	DIFFERS("DIR/file2");
+	DIFFERS("DIR/fil");
 	DIFFERS("dirfile");
-	DIFFERS("file");
+	COLLIDES("file");
 }
 
 void test_checkout_collision__leading_directories(void)
 {
-	collision_add(&set, "a/b/c");
+	DIFFERS("a/b/c");
 	COLLIDES("A");
 	COLLIDES("a/B");
-	COLLIDES("a/b/C");
-	COLLIDES("A/b/c/d");
-	COLLIDES("a/b/C/d/e");
-	DIFFERS("a/b/d");
-	DIFFERS("a/c");
-	DIFFERS("a/bb");
-	DIFFERS("b/c");
+	COLLIDES("a/b/d");
+	DIFFERS("x/y");
+	DIFFERS("x/z/y");
+	COLLIDES("x/z/y/d");
+	COLLIDES("x/z/Y/d/e");
+	DIFFERS("x/zz");
+	DIFFERS("z/y");
 }
 
 void test_checkout_collision__other_characters(void)
 {
-	collision_add(&set, "m\303\244rz");
+	DIFFERS("m\303\244rz");
 	COLLIDES("M\303\244RZ");
 	DIFFERS("m\303\204rz");
 	DIFFERS("ma\314\210rz");
 }
 
-void test_checkout_collision__spelling(void)
+void test_checkout_collision__spelling_of_directories(void)
 {
-	struct spelling_set dirs;
-
-	spelling_init(&dirs);
-	cl_assert(!spelling_differs(&dirs, "File"));
-	cl_assert(!spelling_differs(&dirs, "file"));
-	cl_assert(!spelling_differs(&dirs, "Dir/file"));
-	cl_assert(!spelling_differs(&dirs, "Dir/sub/file"));
-	cl_assert(!spelling_differs(&dirs, "FILE/x"));
-	cl_assert(spelling_differs(&dirs, "dir/file"));
-	cl_assert(spelling_differs(&dirs, "dir/file2"));
-	cl_assert(spelling_differs(&dirs, "dir/new/file"));
-	cl_assert(spelling_differs(&dirs, "Dir/SUB/x/file"));
-	cl_assert(!spelling_differs(&dirs, "Dir/file2"));
-	cl_assert(!spelling_differs(&dirs, "Dir/sub/file2"));
-	cl_assert(!spelling_differs(&dirs, "other"));
-	spelling_release(&dirs);
+	DIFFERS("Dir/one");
+	DIFFERS("Dir/sub/one");
+	DIFFERS("dirs/one");
+	COLLIDES("dir/two");
+	DIFFERS("dir/three");
+	COLLIDES("dir/sub/two");
+	DIFFERS("dir/sub/three");
+	DIFFERS("dir/new/one");
+	COLLIDES("Dir/four");
+	COLLIDES("Dir/SUB/four");
+	DIFFERS("Dir/SUB/x/four");
 }
