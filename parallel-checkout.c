@@ -286,9 +286,11 @@ void parallel_checkout_begin_removals(const struct checkout *state,
 				      unsigned int *progress_cnt)
 {
 	struct parallel_checkout *pc = &parallel_checkout;
+	int alone = init_parallel_checkout(pc, state, progress, progress_cnt);
 
-	pc_enter(pc, init_parallel_checkout(pc, state, progress, progress_cnt) ?
-		 PHASE_REMOVING_ALONE : PHASE_REMOVING);
+	if (!git_env_bool("GIT_TEST_PARALLEL_CHECKOUT", 1))
+		pc->config.nr = alone = 1;
+	pc_enter(pc, alone ? PHASE_REMOVING_ALONE : PHASE_REMOVING);
 }
 
 int parallel_checkout_remove(struct cache_entry *ce)

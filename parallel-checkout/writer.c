@@ -4,7 +4,6 @@
  */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
-#include "config.h"
 #include "convert.h"
 #include "environment.h"
 #include "odb/streaming.h"
