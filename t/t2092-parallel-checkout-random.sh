@@ -30,7 +30,7 @@ Variables:
  - GIT_TEST_RANDOM_SEED is the seed of the first case (default: 1, or a new one
    in CI),
  - GIT_TEST_RANDOM_CASES says how many there are, with one seed after another
-   (default: 100),
+   (default: 25),
  - GIT_TEST_RANDOM_SETTINGS are the settings to try (default: three of them, as
    the seed says),
  - GIT_TEST_RANDOM_DROP are numbers of elements to leave out of the case; see
@@ -55,7 +55,7 @@ GIT_TEST_RACY_NSEC=false
 export GIT_PROGRESS_DELAY GIT_TEST_RACY_NSEC
 
 first_seed=${GIT_TEST_RANDOM_SEED:-1}
-cases=${GIT_TEST_RANDOM_CASES:-100}
+cases=${GIT_TEST_RANDOM_CASES:-25}
 TRASH=$(pwd)
 OURS=$GIT_EXEC_PATH
 GIT_TEST_REFERENCE_GIT=${GIT_TEST_REFERENCE_GIT:-$OURS}
