@@ -6,6 +6,7 @@
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "entry.h"
+#include "environment.h"
 #include "parallel-checkout.h"
 #include "parallel-checkout/engine.h"
 #include "parallel-checkout/removal.h"
@@ -48,7 +49,7 @@ static int init_parallel_checkout(struct parallel_checkout *pc,
 	mem_pool_init(&pc->lookup.seen, 0);
 	strbuf_init(&pc->path, 0);
 	queue_init(&pc->queue);
-	collision_init(&pc->lookup.names);
+	collision_init(&pc->lookup.names, ignore_case);
 
 	/*
 	 * Without this we cannot rely on waitpid() to tell what happened to our
@@ -101,6 +102,7 @@ void parallel_checkout_begin(const struct checkout *state,
 	pc_forget_barriers(pc);
 	pc->lookup.attrs_from_index =
 		!!(flags & PARALLEL_CHECKOUT_ATTRS_FROM_INDEX);
+	pc->lookup.may_repeat = !!(flags & PARALLEL_CHECKOUT_MAY_REPEAT);
 	pc->at_once = (flags & PARALLEL_CHECKOUT_AT_ONCE) ||
 		pc->lookup.config_removed;
 	if (pc->lookup.config_removed || (pc->at_once && !pc->config.nr))
@@ -221,7 +223,7 @@ int parallel_checkout_offer(struct cache_entry *ce,
 		return -1;
 
 	barrier = pc_find_barrier(pc, ce);
-	pc->at_its_turn = barrier != BARRIER_NONE || pc_collides(pc, ce);
+	pc->at_its_turn = pc_collides(pc, ce) || barrier != BARRIER_NONE;
 	if (pc->at_its_turn) {
 		catch_up(pc);
 		if (barrier == BARRIER_CONFIG) {
@@ -333,6 +335,7 @@ int parallel_checkout_finish(void)
 	struct parallel_checkout *pc = &parallel_checkout;
 	int workers_help = pc->phase != PHASE_ALONE, errs;
 
+	pc->finishing = 1;
 	pc_write_queued(pc);
 	pc_do_put_off(pc, workers_help, 1);
 	trace_stats(pc);

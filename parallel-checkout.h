@@ -49,12 +49,15 @@ void parallel_checkout_assert_quiet(void);
  */
 #define PARALLEL_CHECKOUT_ATTRS_FROM_INDEX (1u << 0)
 
+/* The caller may offer the same entry twice. */
+#define PARALLEL_CHECKOUT_MAY_REPEAT (1u << 1)
+
 /*
  * The caller gets the names of entries one by one, from somebody who may wait
  * for each file: unless a number of workers is configured, write each entry
  * when it is offered.
  */
-#define PARALLEL_CHECKOUT_AT_ONCE (1u << 1)
+#define PARALLEL_CHECKOUT_AT_ONCE (1u << 2)
 
 /*
  * Remove files, before any entry is written. For each entry whose file

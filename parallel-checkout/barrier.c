@@ -19,6 +19,9 @@
 /* As many symbolic links are followed, as in strbuf_realpath(). */
 #define MAX_LINKS 32
 
+/* see struct checkout_barriers */
+#define BARRIER_IN_THE_WAY 4
+
 struct search {
 	struct checkout_barriers *barriers;
 	const char *root;	/* of the files; no slash at the end */
@@ -27,8 +30,7 @@ struct search {
 };
 
 /* Something on the way to a named file; all links before it are resolved. */
-static void add_name(struct search *search, const char *path,
-		     enum checkout_barrier barrier)
+static void add_name(struct search *search, const char *path, int barrier)
 {
 	const char *name;
 
@@ -86,6 +88,10 @@ static void add_file(struct search *search, const char *path,
 		if (done.len <= parent || missing)
 			continue;
 		missing = lstat(done.buf, &st);
+		if (!missing && !S_ISDIR(st.st_mode)) {
+			add_name(search, done.buf, barrier | BARRIER_IN_THE_WAY);
+			search->barriers->in_the_way = 1;
+		}
 		if (missing || !S_ISLNK(st.st_mode) || ++links > MAX_LINKS ||
 		    strbuf_readlink(&link, done.buf, st.st_size))
 			continue;
@@ -169,7 +175,7 @@ void barriers_init(struct checkout_barriers *barriers, struct repository *repo,
 	barriers->repo = repo;
 	barriers->attributes = !!attributes;
 	barriers->submodules = !!should_update_submodules();
-	barriers->in_place = 0;
+	barriers->in_place = barriers->in_the_way = 0;
 	barriers->outdated = 0;
 
 	strbuf_add(&dir, base_dir, slash ? slash + 1 - base_dir : 0);
@@ -212,16 +218,37 @@ static int can_be_read(struct repository *repo, const struct object_id *oid)
 	return ret;
 }
 
+/* Is it a named file, or below one? Returns what has been kept of it, or 0. */
+static int find_named(struct checkout_barriers *barriers,
+		      const char *name)
+{
+	const struct string_list_item *item =
+		string_list_lookup(&barriers->named, name);
+	int found = item ? (intptr_t)item->util : 0;
+	char *dir, *slash;
+
+	if (found || !barriers->in_the_way)
+		return found;
+	dir = xstrdup(name);
+	while (!found && (slash = strrchr(dir, '/'))) {
+		*slash = '\0';
+		item = string_list_lookup(&barriers->named, dir);
+		if (item && (intptr_t)item->util & BARRIER_IN_THE_WAY)
+			found = (intptr_t)item->util;
+	}
+	free(dir);
+	return found;
+}
+
 enum checkout_barrier barrier_at(struct checkout_barriers *barriers,
 				 const struct cache_entry *ce)
 {
 	const char *slash = strrchr(ce->name, '/');
-	struct string_list_item *item = barriers->named.nr ?
-		string_list_lookup(&barriers->named, ce->name) : NULL;
+	int found = barriers->named.nr ? find_named(barriers, ce->name) : 0;
 
-	if (item) {
+	if (found) {
 		barriers->outdated = 1;
-		return (intptr_t)item->util;
+		return found & ~BARRIER_IN_THE_WAY;
 	}
 
 	/* What cannot be read in the index is read in the working tree. */

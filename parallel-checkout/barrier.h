@@ -30,8 +30,14 @@ enum checkout_barrier {
 };
 
 struct checkout_barriers {
-	/* Files with a name of their own; util is an enum checkout_barrier. */
+	/*
+	 * Files with a name of their own, and what leads there. util is an enum
+	 * checkout_barrier, and BARRIER_IN_THE_WAY besides for what is there and
+	 * no directory: an entry below it can only be written when that is
+	 * replaced.
+	 */
 	struct string_list named;
+	unsigned in_the_way : 1;	/* there is such a thing */
 
 	struct repository *repo;
 	unsigned attributes : 1, submodules : 1;
@@ -60,7 +66,10 @@ void barriers_init(struct checkout_barriers *barriers, struct repository *repo,
 
 void barriers_release(struct checkout_barriers *barriers);
 
-/* What is this entry, which is to be written? */
+/*
+ * What is this entry, which is to be written or removed? Sets `outdated` if it
+ * is named.
+ */
 enum checkout_barrier barrier_at(struct checkout_barriers *barriers,
 				 const struct cache_entry *ce);
 

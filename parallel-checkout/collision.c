@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Paths that collide where case is ignored; see collision.h.
+ * Paths that collide; see collision.h.
  */
 #include "git-compat-util.h"
 #include "parallel-checkout/collision.h"
 
-void collision_init(struct collision_set *set)
+void collision_init(struct collision_set *set, int ignore_case)
 {
+	set->fold = !!ignore_case;
 	strset_init(&set->files);
 	strmap_init(&set->dirs);
 	strbuf_init(&set->folded, 0);
@@ -26,11 +27,13 @@ static int add_dir(struct collision_set *set, const char *name,
 		   const char *path, size_t len)
 {
 	const char *known = strmap_get(&set->dirs, name);
+	int found = strset_contains(&set->files, name);
 
 	if (known && !memcmp(known, path, len))
-		return strset_contains(&set->files, name);
+		return found;
+	found |= !!known;
 	free(strmap_put(&set->dirs, name, xmemdupz(path, len)));
-	return known || strset_contains(&set->files, name);
+	return found;
 }
 
 int collision_add(struct collision_set *set, const char *path)
@@ -42,7 +45,7 @@ int collision_add(struct collision_set *set, const char *path)
 
 	strbuf_reset(&set->folded);
 	for (const char *p = path; *p; p++)
-		strbuf_addch(&set->folded, tolower(*p));
+		strbuf_addch(&set->folded, set->fold ? tolower(*p) : *p);
 	name = set->folded.buf;
 
 	/* Most paths are in the directory of the one before them. */

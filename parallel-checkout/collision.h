@@ -3,11 +3,11 @@
 #define PARALLEL_CHECKOUT_COLLISION_H
 
 /*
- * Paths that collide on a file system that ignores case: they are the same
- * file, one is a leading directory of the other, or they spell a directory
- * differently that they have in common, so that whoever makes it decides about
- * its name. As elsewhere in Git, the case of ASCII letters is ignored, and all
- * other bytes are compared as they are (see paths_collide() in dir.h, which
+ * Paths that collide: they are the same file, one is a leading directory of the
+ * other, or they spell a directory differently that they have in common, so
+ * that whoever makes it decides about its name. The latter is for file systems
+ * that ignore case. As elsewhere in Git, that is the case of ASCII letters, and
+ * all other bytes are compared as they are (see paths_collide() in dir.h, which
  * compares two of them).
  */
 
@@ -15,13 +15,14 @@
 #include "strmap.h"
 
 struct collision_set {
+	unsigned fold : 1;	/* case is ignored */
 	struct strset files;	/* folded paths */
 	struct strmap dirs;	/* their folded directories, and the last spelling */
 	struct strbuf folded;
 	struct strbuf last_dir;	/* of the path that was added last */
 };
 
-void collision_init(struct collision_set *set);
+void collision_init(struct collision_set *set, int ignore_case);
 void collision_release(struct collision_set *set);
 
 /*

@@ -269,9 +269,13 @@ static int choose_workers(struct parallel_checkout *pc)
 	struct checkout_limits limits;
 	struct tune_sample now;
 
-	if (pc->config.nr)
-		return tune_workers(pc->config.nr, pc->config.threshold,
-				    pc->queue.queued, is_complete(pc));
+	if (pc->config.nr) {
+		int nr = tune_workers(pc->config.nr, pc->config.threshold,
+				      pc->queue.queued, is_complete(pc));
+
+		/* Before a barrier, it is not for what is queued alone. */
+		return nr && !pc->finishing ? pc->config.nr : nr;
+	}
 
 	if (!pc->queue.queued ||
 	    (!is_complete(pc) && pc->queue.queued % ENTRIES_PER_DECISION))

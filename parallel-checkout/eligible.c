@@ -48,8 +48,7 @@ enum checkout_barrier pc_find_barrier(struct parallel_checkout *pc,
 
 int pc_collides(struct parallel_checkout *pc, const struct cache_entry *ce)
 {
-	/* With force, to write the same path again changes nothing. */
-	if (pc->config.nr == 1 || (!ignore_case && pc->state->force))
+	if (pc->config.nr == 1 || !(ignore_case || pc->lookup.may_repeat))
 		return 0;
 	return collision_add(&pc->lookup.names, ce->name);
 }

@@ -27,7 +27,7 @@ struct checkout_lookup {
 
 	struct checkout_barriers barriers;
 	unsigned barriers_known : 1;
-	unsigned attrs_from_index : 1;
+	unsigned attrs_from_index : 1, may_repeat : 1;
 	unsigned config_removed : 1;	/* a file that configuration is in */
 
 	struct collision_set names;	/* see pc_collides() */

@@ -91,7 +91,8 @@ struct parallel_checkout {
 	struct checkout_workers config;
 	unsigned at_once : 1;		/* PHASE_ALONE is not to be left */
 	unsigned at_its_turn : 1;	/* what was offered last is entry.c's */
-	unsigned removed_alone : 1;	/* PHASE_REMOVING_ALONE never was */
+	unsigned finishing : 1;		/* nothing comes after what is queued */
+	unsigned removed_alone : 1;	/* PHASE_REMOVING_ALONE was never left */
 
 	/*
 	 * All entries that have been taken. The queue has the numbers of those

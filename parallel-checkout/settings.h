@@ -4,7 +4,7 @@
 
 /*
  * What the user has to say about the workers of parallel checkout; see
- * gitparallel-checkout(7).
+ * git-config(1).
  */
 
 struct checkout_workers {

@@ -193,6 +193,31 @@ each_setting 'a tracked link leads to core.attributesFile' '
 	test_cmp_bin expect repo/f.txt
 '
 
+for in_the_way in link file
+do
+	# With core.attributesFile in a directory that is not one yet, that of the
+	# first entry in it makes it one, and the file is not there by then.
+	each_setting "a $in_the_way is in the way of core.attributesFile" '
+		init_repo one &&
+		mkdir repo/d t &&
+		echo x >repo/d/aa &&
+		echo "* text" >repo/d/attrs &&
+		echo x >repo/z &&
+		commit one &&
+		echo "* text eol=crlf" >t/attrs &&
+		rm -r repo/d repo/z &&
+		case '$in_the_way' in
+		link) ln -s ../t repo/d && attrs=repo/d/attrs ;;
+		file) cp t/attrs repo/d && attrs=repo/d ;;
+		esac &&
+		git -C repo config core.attributesFile "$(pwd)/$attrs" &&
+		$GIT -C repo checkout -- . &&
+		echo x >expect &&
+		test_cmp_bin expect repo/d/aa &&
+		test_cmp_bin expect repo/z
+	'
+done
+
 each_setting 'core.attributesFile is below --prefix' '
 	init_repo main &&
 	mkdir repo/sub &&

@@ -6,7 +6,7 @@ static struct collision_set set;
 
 void test_checkout_collision__initialize(void)
 {
-	collision_init(&set);
+	collision_init(&set, 1);
 }
 
 void test_checkout_collision__cleanup(void)
@@ -51,6 +51,18 @@ void test_checkout_collision__other_characters(void)
 	COLLIDES("M\303\244RZ");
 	DIFFERS("m\303\204rz");
 	DIFFERS("ma\314\210rz");
+}
+
+void test_checkout_collision__case_matters(void)
+{
+	collision_release(&set);
+	collision_init(&set, 0);
+	DIFFERS("dir/File");
+	DIFFERS("dir/file");
+	DIFFERS("Dir/file");
+	COLLIDES("dir/file");
+	COLLIDES("dir/File/x");
+	COLLIDES("Dir");
 }
 
 void test_checkout_collision__spelling_of_directories(void)
