@@ -1333,6 +1333,24 @@ test_expect_success 'number of workers' '
 	)
 '
 
+test_expect_success 'number of workers, with a .gitattributes file among the first' '
+	git init barrier &&
+	(
+		cd barrier &&
+		for f in .a .b $(test_seq 100)
+		do
+			echo $f >$f || return 1
+		done &&
+		echo "* -text" >.gitattributes &&
+		git add . &&
+		git commit -q -m files &&
+		rm -f .a .b .gitattributes * &&
+		test_checkout_workers 4 git -c checkout.workers=4 \
+			-c checkout.thresholdForParallelism=0 checkout -- . &&
+		git diff --exit-code
+	)
+'
+
 test_expect_success 'GIT_TEST_CHECKOUT_WORKERS' '
 	new_repo count &&
 	git -C count read-tree one &&
