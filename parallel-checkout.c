@@ -24,8 +24,12 @@ int parallel_checkout_is_finishing(void)
 
 void parallel_checkout_assert_quiet(void)
 {
-	if (parallel_checkout.in_flight)
+	struct parallel_checkout *pc = &parallel_checkout;
+
+	if (pc->in_flight)
 		BUG("the working tree is changed while workers are in flight");
+	if (pc->writer_opened)
+		writer_begin_batch(&pc->writer);
 }
 
 size_t parallel_checkout_taken(void)

@@ -36,7 +36,8 @@ int parallel_checkout_is_finishing(void);
 /*
  * To be called before anything in the working tree is removed, renamed,
  * replaced or made: a BUG() if workers have something to do. They believe what
- * the main process knew of the paths.
+ * the main process knew of the paths. And directories that this process has
+ * open are let go of, as they may be moved now, by a filter for one.
  */
 void parallel_checkout_assert_quiet(void);
 

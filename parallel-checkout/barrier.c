@@ -29,16 +29,22 @@ struct search {
 	const char *last_file;
 };
 
-/* Something on the way to a named file; all links before it are resolved. */
+/*
+ * Something on the way to a named file; all links before it are resolved. No
+ * entry is, or is below, ".git".
+ */
 static void add_name(struct search *search, const char *path, int barrier)
 {
 	const char *name;
 
-	if (search->root && skip_prefix(path, search->root, &name) &&
-	    *name == '/' && skip_prefix(name + 1, search->prefix, &name) &&
-	    *name)
-		string_list_insert(&search->barriers->named, name)->util =
-			(void *)(intptr_t)barrier;
+	if (!search->root || !skip_prefix(path, search->root, &name) ||
+	    *name != '/' || !skip_prefix(name + 1, search->prefix, &name) ||
+	    !*name || !strcmp(name, ".git") || starts_with(name, ".git/"))
+		return;
+	string_list_insert(&search->barriers->named, name)->util =
+		(void *)(intptr_t)barrier;
+	if (barrier & BARRIER_IN_THE_WAY)
+		search->barriers->in_the_way = 1;
 }
 
 /*
@@ -88,10 +94,8 @@ static void add_file(struct search *search, const char *path,
 		if (done.len <= parent || missing)
 			continue;
 		missing = lstat(done.buf, &st);
-		if (!missing && !S_ISDIR(st.st_mode)) {
+		if (!missing && !S_ISDIR(st.st_mode))
 			add_name(search, done.buf, barrier | BARRIER_IN_THE_WAY);
-			search->barriers->in_the_way = 1;
-		}
 		if (missing || !S_ISLNK(st.st_mode) || ++links > MAX_LINKS ||
 		    strbuf_readlink(&link, done.buf, st.st_size))
 			continue;
@@ -244,12 +248,17 @@ enum checkout_barrier barrier_at(struct checkout_barriers *barriers,
 				 const struct cache_entry *ce)
 {
 	const char *slash = strrchr(ce->name, '/');
+	const char *dir = strstr(ce->name, GITATTRIBUTES_FILE "/");
 	int found = barriers->named.nr ? find_named(barriers, ce->name) : 0;
 
 	if (found) {
 		barriers->outdated = 1;
 		return found & ~BARRIER_IN_THE_WAY;
 	}
+
+	/* There may be a file now, which gives way to a directory. */
+	if (dir && (dir == ce->name || dir[-1] == '/'))
+		return BARRIER_FILE;
 
 	/* What cannot be read in the index is read in the working tree. */
 	if (!fspathcmp(slash ? slash + 1 : ce->name, GITATTRIBUTES_FILE) &&

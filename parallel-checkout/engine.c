@@ -14,7 +14,8 @@
 
 /*
  * Entries that the main process writes before it looks again whether a
- * directory is still where it was; somebody may have moved it.
+ * directory is still where it was; somebody may have moved it. Who names
+ * entries one by one has time to do so between any two.
  */
 #define ENTRIES_WITH_HANDLES 64
 
@@ -216,7 +217,7 @@ int pc_write_here(struct parallel_checkout *pc,
 
 	if (prepare_writer(pc))
 		return -1;
-	if (++pc->with_handles > ENTRIES_WITH_HANDLES) {
+	if (pc->at_once || ++pc->with_handles > ENTRIES_WITH_HANDLES) {
 		writer_begin_batch(&pc->writer);
 		pc->with_handles = 1;
 	}

@@ -218,6 +218,68 @@ do
 	'
 done
 
+each_setting 'a .gitattributes file is in the way of a directory' '
+	init_repo one &&
+	mkdir -p repo/d/.gitattributes &&
+	echo f >repo/d/.gitattributes/f &&
+	echo x >repo/d/x &&
+	commit one &&
+	rm -r repo/d/.gitattributes repo/d/x &&
+	echo "* text eol=crlf" >repo/d/.gitattributes &&
+	$GIT -C repo checkout -f -- . &&
+	echo x >expect &&
+	test_cmp_bin expect repo/d/x
+'
+
+for options in "-c checkout.workers=1" ""
+do
+	test_expect_success "directories are moved while the main process writes ($options)" '
+		rm -rf case &&
+		git init case &&
+		(
+			cd case &&
+			mkdir d &&
+			echo a >d/a &&
+			echo b >d/b.f &&
+			echo c >d/c &&
+			echo "*.f filter=moves" >.gitattributes &&
+			git add . &&
+			git commit -q -m files &&
+			rm -r d &&
+			git $options \
+				-c filter.moves.smudge="mv d d2 && mkdir d && cat" \
+				reset -q --hard &&
+			test_path_is_file d/c &&
+			rm -r d d2 &&
+			{
+				echo d/a &&
+				sleep 1 &&
+				mv d d2 &&
+				echo d/c
+			} | git $options checkout-index --stdin &&
+			test_path_is_file d/c
+		)
+	'
+
+	test_expect_success ULIMIT_FILE_DESCRIPTORS "descriptors are left to entry.c ($options)" '
+		rm -rf case &&
+		git init case &&
+		(
+			cd case &&
+			deep=$(printf "%s/" $(test_seq 14)) &&
+			mkdir -p $deep &&
+			echo 1 >${deep}1 &&
+			echo x >${deep}x &&
+			git add . &&
+			git commit -q -m files &&
+			rm -r 1 &&
+			mkdir -p ${deep}x/$deep &&
+			(ulimit -n 32 && git $options reset -q --hard) &&
+			test_path_is_file ${deep}x
+		)
+	'
+done
+
 each_setting 'core.attributesFile is below --prefix' '
 	init_repo main &&
 	mkdir repo/sub &&
