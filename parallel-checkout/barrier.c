@@ -43,8 +43,6 @@ static void add_name(struct search *search, const char *path, int barrier)
 		return;
 	string_list_insert(&search->barriers->named, name)->util =
 		(void *)(intptr_t)barrier;
-	if (barrier & BARRIER_IN_THE_WAY)
-		search->barriers->in_the_way = 1;
 }
 
 /*
@@ -179,7 +177,7 @@ void barriers_init(struct checkout_barriers *barriers, struct repository *repo,
 	barriers->repo = repo;
 	barriers->attributes = !!attributes;
 	barriers->submodules = !!should_update_submodules();
-	barriers->in_place = barriers->in_the_way = 0;
+	barriers->in_place = 0;
 	barriers->outdated = 0;
 
 	strbuf_add(&dir, base_dir, slash ? slash + 1 - base_dir : 0);
@@ -223,25 +221,21 @@ static int can_be_read(struct repository *repo, const struct object_id *oid)
 }
 
 /* Is it a named file, or below one? Returns what has been kept of it, or 0. */
-static int find_named(struct checkout_barriers *barriers,
-		      const char *name)
+static int find_named(struct checkout_barriers *barriers, const char *name)
 {
 	const struct string_list_item *item =
 		string_list_lookup(&barriers->named, name);
-	int found = item ? (intptr_t)item->util : 0;
-	char *dir, *slash;
 
-	if (found || !barriers->in_the_way)
-		return found;
-	dir = xstrdup(name);
-	while (!found && (slash = strrchr(dir, '/'))) {
-		*slash = '\0';
-		item = string_list_lookup(&barriers->named, dir);
-		if (item && (intptr_t)item->util & BARRIER_IN_THE_WAY)
-			found = (intptr_t)item->util;
+	if (item)
+		return (intptr_t)item->util;
+	for_each_string_list_item(item, &barriers->named) {
+		size_t len = strlen(item->string);
+
+		if (((intptr_t)item->util & BARRIER_IN_THE_WAY) &&
+		    !fspathncmp(name, item->string, len) && name[len] == '/')
+			return (intptr_t)item->util;
 	}
-	free(dir);
-	return found;
+	return 0;
 }
 
 enum checkout_barrier barrier_at(struct checkout_barriers *barriers,

@@ -37,7 +37,6 @@ struct checkout_barriers {
 	 * replaced.
 	 */
 	struct string_list named;
-	unsigned in_the_way : 1;	/* there is such a thing */
 
 	struct repository *repo;
 	unsigned attributes : 1, submodules : 1;
