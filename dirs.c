@@ -110,6 +110,15 @@ static int current_fd(const struct dir_handles *dirs)
 	return dirs->level[dirs->nr - 1].fd;
 }
 
+/* What open() says of a symbolic link with O_NOFOLLOW. */
+#if defined(__NetBSD__)
+#define SYMLINK_ERRNO EFTYPE
+#elif defined(__FreeBSD__) || defined(__DragonFly__)
+#define SYMLINK_ERRNO EMLINK
+#else
+#define SYMLINK_ERRNO ELOOP
+#endif
+
 /*
  * Open something in the current directory. Where open() is interrupted by
  * signals (see OPEN_RETURNS_EINTR in Makefile), openat() may be, too. And if we
@@ -125,6 +134,8 @@ static int open_in_current(struct dir_handles *dirs, const char *name,
 	while (fd < 0 && (errno == EINTR ||
 			  ((errno == EMFILE || errno == ENFILE) &&
 			   !close_parents(dirs))));
+	if (fd < 0 && (flags & O_NOFOLLOW) && errno == SYMLINK_ERRNO)
+		errno = ELOOP;
 	return fd;
 }
 

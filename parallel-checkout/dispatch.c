@@ -9,6 +9,7 @@
 #include "parallel-checkout/engine.h"
 #include "parallel-checkout/limits.h"
 #include "parallel-checkout/run-clock.h"
+#include "read-cache-ll.h"
 #include "repository.h"
 #include "strvec.h"
 #include "thread-utils.h"
@@ -228,6 +229,7 @@ static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 	int worker;
 
 	d->since_look = 0;
+	d->is_looking = 1;
 	if (!pc->config.nr && pc->queue.queued)
 		adjust_workers(pc);
 	while (pc->queue.queued &&
@@ -243,6 +245,7 @@ static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 		pc->in_flight--;
 		pc_put_off(pc, &pc->entries[id]);
 	}
+	d->is_looking = 0;
 	if (pc->phase == PHASE_STREAMING && !pc_has_workers(pc))
 		pc_enter(pc, PHASE_QUEUEING);
 }
@@ -262,6 +265,16 @@ void pc_enqueue(struct parallel_checkout *pc, const struct queued_entry *entry)
 	queue_add(&pc->queue, id, pc_entry_path(pc, entry, &len));
 }
 
+/* How many entries there may be, in all. */
+static size_t max_entries(const struct parallel_checkout *pc)
+{
+	const struct index_state *istate = pc->state->istate ?
+		pc->state->istate : the_repository->index;
+	size_t queued = pc->queue.queued;
+
+	return queued > istate->cache_nr ? queued : istate->cache_nr;
+}
+
 /* How many workers to start for what is queued; 0 for none. */
 static int choose_workers(struct parallel_checkout *pc)
 {
@@ -274,7 +287,9 @@ static int choose_workers(struct parallel_checkout *pc)
 				      pc->queue.queued, is_complete(pc));
 
 		/* Before a barrier, it is not for what is queued alone. */
-		return nr && !pc->finishing ? pc->config.nr : nr;
+		if (nr && !pc->finishing)
+			nr = tune_workers(pc->config.nr, 0, max_entries(pc), 1);
+		return nr;
 	}
 
 	if (!pc->queue.queued ||

@@ -85,6 +85,7 @@ struct queued_entry {
 
 struct parallel_checkout {
 	enum checkout_phase phase;
+	pid_t owner;			/* which is not a child of it */
 	const struct checkout *state;
 	struct progress *progress;
 	unsigned int *progress_cnt;

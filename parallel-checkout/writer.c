@@ -168,12 +168,6 @@ static void release_content(struct content *content)
 		free_stream_filter(content->filter);
 }
 
-/* EMLINK is what some systems say of O_NOFOLLOW on a link. */
-static int is_link_error(int err)
-{
-	return err == ELOOP || err == EMLINK;
-}
-
 /*
  * Is the path as the item says? Returns CHECKOUT_PENDING if it is, and in
  * `*exists` whether there is a file to be replaced.
@@ -333,7 +327,7 @@ static enum checkout_status remove_item(struct checkout_writer *writer,
 
 	if (dirs_enter(&writer->dirs, item->path,
 		       slash ? slash - item->path : 0, 0))
-		return is_missing_file_error(errno) || is_link_error(errno) ?
+		return is_missing_file_error(errno) || errno == ELOOP ?
 			CHECKOUT_WRITTEN : CHECKOUT_DECLINED;
 
 	if (item->mode == CHECKOUT_REMOVE_DIR)
@@ -415,7 +409,7 @@ void writer_write(struct checkout_writer *writer,
 
 	if (dirs_enter(&writer->dirs, item->path,
 		       slash ? slash - item->path : 0, 1)) {
-		if (errno == ENOTDIR || is_link_error(errno)) {
+		if (errno == ENOTDIR || errno == ELOOP) {
 			result->status = CHECKOUT_CONFLICT;
 			trace_conflict("collision/dirname", item);
 		} else {

@@ -686,4 +686,69 @@ each_setting PRLIMIT_FILES 'hardly any descriptors' '
 	done
 '
 
+#
+# the end of the process
+#
+
+# usage: init_for_end; a repository of which nothing is checked out
+init_for_end () {
+	init_repo main &&
+	add_large_files &&
+	mkdir repo/d &&
+	test_seq 300 | sed "s,^,d/f," >names &&
+	for f in $(cat names)
+	do
+		echo "$f" >repo/$f || return 1
+	done &&
+	echo z >repo/zz &&
+	commit files &&
+	rm -rf repo/.a? repo/d repo/zz
+}
+
+each_setting 'attributes are bad: what comes before is written' '
+	init_for_end &&
+	mkdir -p repo/.git/info &&
+	echo "zz working-tree-encoding" >repo/.git/info/attributes &&
+	test_must_fail $GIT -C repo checkout -f HEAD 2>err &&
+	test_grep "no valid working-tree-encodings" err &&
+	test_path_is_missing repo/.git/index.lock &&
+	rm repo/.git/info/attributes &&
+	echo zz >expect &&
+	git -C repo diff --name-only >actual &&
+	test_cmp expect actual
+'
+
+each_setting 'an argument is bad: what comes before is written' '
+	init_for_end &&
+	test_must_fail $GIT -C repo checkout-index -f -u .a1 .a2 .a3 .a4 \
+		$(cat names) ../x zz 2>err &&
+	test_grep "outside repository" err &&
+	test_path_is_missing repo/.git/index.lock &&
+	echo zz >expect &&
+	git -C repo diff --name-only >actual &&
+	test_cmp expect actual
+'
+
+each_setting 'a line is bad: what comes before is written, with filters' '
+	init_for_end &&
+	mkdir -p repo/.git/info &&
+	echo "*5 filter=x" >repo/.git/info/attributes &&
+	git -C repo config filter.x.smudge "tr f g" &&
+	{
+		cat names &&
+		echo "\"zz"
+	} >list &&
+	test_must_fail $GIT -C repo checkout-index -f --stdin <list 2>err &&
+	test_grep "badly quoted" err &&
+	for f in $(cat names)
+	do
+		case $f in
+		*5) echo "$f" | tr f g ;;
+		*) echo "$f" ;;
+		esac || return 1
+	done >expect &&
+	(cd repo && cat $(cat ../names)) >actual &&
+	test_cmp expect actual
+'
+
 test_done

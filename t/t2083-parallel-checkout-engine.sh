@@ -1347,6 +1347,10 @@ test_expect_success 'number of workers, with a .gitattributes file among the fir
 		rm -f .a .b .gitattributes * &&
 		test_checkout_workers 4 git -c checkout.workers=4 \
 			-c checkout.thresholdForParallelism=0 checkout -- . &&
+		git diff --exit-code &&
+		rm -f .a .b .gitattributes * &&
+		test_checkout_workers 103 git -c checkout.workers=2147483647 \
+			-c checkout.thresholdForParallelism=0 checkout -- . &&
 		git diff --exit-code
 	)
 '

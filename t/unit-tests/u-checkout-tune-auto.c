@@ -282,7 +282,7 @@ static void check_series(int cores, int waited, const struct interval *series,
 	}
 }
 
-/* As seen on slowfs and two processors, at 1 and at 5 ms for an operation. */
+/* As seen with two processors, and 1 and 5 ms for each operation. */
 void test_checkout_tune_auto__recorded(void)
 {
 	const struct interval one_ms[] = {
