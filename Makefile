@@ -54,8 +54,9 @@ endif
 # before 4.4 does not export to $(shell).)
 ifneq ($(filter-out clean deps check-style,$(or $(MAKECMDGOALS),all)),)
 ifeq ($(strip $(BASE)),)
-override BASE := $(shell CACHE='$(CACHE)' GIT_TARBALL='$(GIT_TARBALL)' \
-	BASE_ANY='$(BASE_ANY)' NO_LIBDEFLATE='$(NO_LIBDEFLATE)' scripts/base)
+override BASE := $(shell CACHE=$(call quoted,$(CACHE)) \
+	GIT_TARBALL=$(call quoted,$(GIT_TARBALL)) BASE_ANY=$(call quoted,$(BASE_ANY)) \
+	NO_LIBDEFLATE=$(call quoted,$(NO_LIBDEFLATE)) scripts/base)
 $(if $(BASE),,$(error there is no base to build on, see above))
 endif
 main_base := $(firstword $(shell sed '/^\#/d' base/list))

@@ -137,6 +137,7 @@ files_here () (
 	trap 'rm -rf "$empty"' EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
+	trap 'exit 129' HUP
 	git init -q --bare --template= "$empty"
 	git -C "$top" --git-dir="$empty" --work-tree="$top" \
 		-c core.excludesFile=/dev/null -c core.quotePath=false \
