@@ -110,14 +110,15 @@ static int current_fd(const struct dir_handles *dirs)
 	return dirs->level[dirs->nr - 1].fd;
 }
 
-/* What open() says of a symbolic link with O_NOFOLLOW. */
-#if defined(__NetBSD__)
-#define SYMLINK_ERRNO EFTYPE
-#elif defined(__FreeBSD__) || defined(__DragonFly__)
-#define SYMLINK_ERRNO EMLINK
-#else
-#define SYMLINK_ERRNO ELOOP
+/* Of a symbolic link that is not to be followed, not all systems say ELOOP. */
+static int is_link_error(int err)
+{
+#ifdef EFTYPE
+	if (err == EFTYPE)	/* open(2) of NetBSD */
+		return 1;
 #endif
+	return err == EMLINK;	/* open(2) of FreeBSD */
+}
 
 /*
  * Open something in the current directory. Where open() is interrupted by
@@ -134,7 +135,7 @@ static int open_in_current(struct dir_handles *dirs, const char *name,
 	while (fd < 0 && (errno == EINTR ||
 			  ((errno == EMFILE || errno == ENFILE) &&
 			   !close_parents(dirs))));
-	if (fd < 0 && (flags & O_NOFOLLOW) && errno == SYMLINK_ERRNO)
+	if (fd < 0 && (flags & O_NOFOLLOW) && is_link_error(errno))
 		errno = ELOOP;
 	return fd;
 }

@@ -37,6 +37,36 @@ size_t parallel_checkout_taken(void)
 	return parallel_checkout.taken;
 }
 
+/*
+ * Something has ended this process while entries are queued or in flight: bad
+ * attributes of a later entry, a bad argument, or what cannot be cleared away.
+ * The sequential code has written by then what comes before, so do that now.
+ */
+static void catch_up_at_exit(void)
+{
+	struct parallel_checkout *pc = &parallel_checkout;
+	int clearing = pc->phase == PHASE_CLEARING;
+
+	if (pc->owner != getpid() || pc->dispatch.is_looking ||
+	    (pc->phase != PHASE_QUEUEING && pc->phase != PHASE_STREAMING &&
+	     !clearing))
+		return;
+	pc->progress = NULL;
+	pc->finishing = 1;
+	pc_write_queued(pc);
+	if (!clearing)
+		pc_do_put_off(pc, 0, 1);
+}
+
+void pc_watch_exit(const struct parallel_checkout *pc)
+{
+	static int handlers;
+	int needed = pc_has_workers(pc) ? 2 : 1;
+
+	for (; handlers < needed; handlers++)
+		atexit(catch_up_at_exit);
+}
+
 /* Returns 1 if this process is to be alone, for now at least. */
 static int init_parallel_checkout(struct parallel_checkout *pc,
 				  const struct checkout *state,
@@ -55,6 +85,7 @@ static int init_parallel_checkout(struct parallel_checkout *pc,
 	strbuf_init(&pc->path, 0);
 	queue_init(&pc->queue);
 	collision_init(&pc->lookup.names, ignore_case);
+	pc_watch_exit(pc);
 
 	/*
 	 * Without this we cannot rely on waitpid() to tell what happened to our
@@ -115,50 +146,6 @@ void parallel_checkout_begin(const struct checkout *state,
 	pc_enter(pc, accepting_phase(pc, alone));
 }
 
-/* Are entries with this state accepted now? */
-static int is_accepting(const struct parallel_checkout *pc,
-			const struct checkout *state)
-{
-	return state == pc->state &&
-		(pc->phase == PHASE_ALONE || pc->phase == PHASE_QUEUEING ||
-		 pc->phase == PHASE_STREAMING);
-}
-
-/*
- * Something has ended this process while entries are queued or in flight: bad
- * attributes of a later entry, or a bad argument. The sequential code has
- * written by then what comes before, so do that now.
- */
-static void catch_up_at_exit(void)
-{
-	struct parallel_checkout *pc = &parallel_checkout;
-	int clearing = pc->phase == PHASE_CLEARING;
-
-	if (pc->owner != getpid() || pc->dispatch.is_looking ||
-	    (!clearing && !is_accepting(pc, pc->state)))
-		return;
-	pc->progress = NULL;
-	pc->finishing = 1;
-	pc_write_queued(pc);
-	if (!clearing)
-		pc_do_put_off(pc, 0, 1);
-}
-
-/*
- * An entry has been taken, so something may have to be done at exit: before
- * run-command.c ends the workers. Handlers run in reverse order, and that one is
- * set with the first worker, if not before.
- */
-static void count_taken(struct parallel_checkout *pc)
-{
-	static int handlers;
-	int needed = pc_has_workers(pc) ? 2 : 1;
-
-	pc->taken++;
-	for (; handlers < needed; handlers++)
-		atexit(catch_up_at_exit);
-}
-
 /* Take an entry for entry.c. Its attributes are those of now. */
 static void take_put_off(struct parallel_checkout *pc,
 			 struct queued_entry *entry)
@@ -169,7 +156,7 @@ static void take_put_off(struct parallel_checkout *pc,
 	    !entry->has_attrs && pc_has_eligible_type(pc, ce))
 		pc_look_up_attrs(pc, entry);
 	pc_put_off(pc, pc_append(pc, entry));
-	count_taken(pc);
+	pc->taken++;
 }
 
 /*
@@ -206,8 +193,8 @@ static int take(struct parallel_checkout *pc, struct queued_entry *entry)
 		return pc_write_alone(pc, entry);
 
 	pc_enqueue(pc, entry);
+	pc->taken++;
 	pc_keep_workers_busy(pc);
-	count_taken(pc);
 	return 0;
 }
 
@@ -225,6 +212,15 @@ static void catch_up(struct parallel_checkout *pc)
 	pc_do_put_off(pc, phase != PHASE_ALONE, 0);
 	pc_reset_entries(pc);
 	pc_enter(pc, accepting_phase(pc, phase == PHASE_ALONE));
+}
+
+/* Are entries with this state accepted now? */
+static int is_accepting(const struct parallel_checkout *pc,
+			const struct checkout *state)
+{
+	return state == pc->state &&
+		(pc->phase == PHASE_ALONE || pc->phase == PHASE_QUEUEING ||
+		 pc->phase == PHASE_STREAMING);
 }
 
 /* The entry may be written by anybody, and nobody has looked at its path. */

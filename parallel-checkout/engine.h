@@ -129,6 +129,14 @@ struct parallel_checkout {
 /* Change the phase; a BUG() if that is not possible now. */
 void pc_enter(struct parallel_checkout *pc, enum checkout_phase phase);
 
+/*
+ * Have what is taken written if the process exits before that. To be called
+ * at the beginning, and when there are workers: exit handlers run in reverse
+ * order, and this one has to run before the one with which run-command.c ends
+ * them.
+ */
+void pc_watch_exit(const struct parallel_checkout *pc);
+
 /* Is there anything that has been taken and is not written yet? */
 int pc_is_behind(const struct parallel_checkout *pc);
 

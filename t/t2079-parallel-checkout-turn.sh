@@ -751,4 +751,23 @@ each_setting 'a line is bad: what comes before is written, with filters' '
 	test_cmp expect actual
 '
 
+# Workers are to write what had a directory in its way, in a second round.
+each_setting SANITY 'a directory cannot be removed: what comes before is written' '
+	init_for_end &&
+	for f in $(cat names)
+	do
+		mkdir -p repo/$f &&
+		>repo/$f/x || return 1
+	done &&
+	chmod a-w repo/d/f77 &&
+	sort names | sed "/f77/,\$d" >before &&
+	test_when_finished "chmod u+w case/repo/d/f77" &&
+	test_must_fail $GIT -C repo checkout -f HEAD 2>err &&
+	chmod u+w repo/d/f77 &&
+	test_grep "cannot unlink .d/f77/x" err &&
+	cat before >expect &&
+	(cd repo && cat $(cat ../before)) >actual &&
+	test_cmp expect actual
+'
+
 test_done
