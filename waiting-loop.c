@@ -15,8 +15,16 @@
 /* Do not come back for each few microseconds of work. */
 #define MAX_SHARE 500
 
-/* Less than this is no round trip. A new thread costs a fraction of it. */
+/* The caller should not judge by what may have happened only once. */
+#define SLOW_SHARES 2
+
+/*
+ * Less than SLOW_NS is no round trip; a new thread costs a fraction of it. As
+ * long as it takes less than LONG_NS, the threads that the caller asks for are
+ * enough to keep two processors busy.
+ */
 #define SLOW_NS (100 * 1000)
+#define LONG_NS (500 * 1000)
 
 /* How often has this thread given up its processor to wait? */
 static long times_waited(void)
@@ -34,12 +42,13 @@ static long times_waited(void)
  * A thread that does not get a processor is slow as well, but that is not what
  * it wants to wait for, and more threads would not help.
  */
-static int has_waited(const struct waiting_loop_share *share)
+static int has_waited(const struct waiting_loop *loop,
+		      const struct waiting_loop_share *share)
 {
 	size_t looks = share->looks - share->since_looks;
 
 	return times_waited() - share->since_waits >= (long)looks / 2 &&
-		getnanotime() - share->since_ns >= looks * SLOW_NS;
+		getnanotime() - share->since_ns >= looks * loop->slow_ns;
 }
 
 static void *run_thread(void *data)
@@ -87,8 +96,8 @@ static int run_cmp(const void *a_, const void *b_)
 }
 
 /* Number the directories of what is left, and count what each has. */
-static size_t count_directories(struct waiting_loop *loop, size_t *of,
-				struct waiting_loop_run **runs)
+static size_t count_directories(struct waiting_loop *loop, const size_t *left,
+				size_t *of, struct waiting_loop_run **runs)
 {
 	struct strintmap numbers;
 	struct strbuf dir = STRBUF_INIT;
@@ -96,7 +105,7 @@ static size_t count_directories(struct waiting_loop *loop, size_t *of,
 
 	strintmap_init(&numbers, -1);
 	for (size_t i = 0; i < loop->left; i++) {
-		const char *path = loop->path(loop, loop->all.next + i);
+		const char *path = loop->path(loop, left[i]);
 		size_t len = dir_len(path);
 
 		if (i && len == dir.len && !memcmp(path, dir.buf, len)) {
@@ -125,11 +134,16 @@ static size_t count_directories(struct waiting_loop *loop, size_t *of,
 static void order_by_directory(struct waiting_loop *loop)
 {
 	struct waiting_loop_run *runs = NULL;
-	size_t *of, nr, pos = 0;
+	size_t *left, *of, nr, pos = 0;
 
+	ALLOC_ARRAY(left, loop->left);
 	ALLOC_ARRAY(of, loop->left);
 	ALLOC_ARRAY(loop->order, loop->left);
-	nr = count_directories(loop, of, &runs);
+	for (size_t i = 0; i < loop->runs_nr; i++)
+		while (loop->runs[i].next < loop->runs[i].end)
+			left[pos++] = loop->runs[i].next++;
+	nr = count_directories(loop, left, of, &runs);
+	pos = 0;
 	for (size_t i = 0; i < nr; i++) {
 		size_t count = runs[i].end;
 
@@ -137,13 +151,14 @@ static void order_by_directory(struct waiting_loop *loop)
 		pos += count;
 	}
 	for (size_t i = 0; i < loop->left; i++)
-		loop->order[runs[of[i]].end++] = loop->all.next + i;
+		loop->order[runs[of[i]].end++] = left[i];
 	QSORT(runs, nr, run_cmp);
+	free(loop->runs);
 	loop->runs = runs;
 	loop->runs_nr = nr;
 	loop->runs_begun = 0;
-	FREE_AND_NULL(loop->begun);
 	free(of);
+	free(left);
 }
 
 /* With the mutex. All have been begun, and one at least is not done. */
@@ -209,6 +224,21 @@ static void take_share(struct waiting_loop *loop,
 	loop->left -= share->end - share->begin;
 }
 
+/* With the mutex. What do the first looks tell? */
+static void judge_alone(struct waiting_loop *loop, int is_judged, int waited)
+{
+	if (!is_judged && loop->trying)
+		return;
+	if (waited && ++loop->slow_shares < SLOW_SHARES)
+		return;
+	loop->is_alone = 0;
+	loop->is_slow = !!waited;
+	if (loop->is_slow)
+		order_by_directory(loop);
+	else if (loop->trying)
+		loop->left = 0;
+}
+
 int waiting_loop_next(struct waiting_loop *loop,
 		      struct waiting_loop_share *share)
 {
@@ -216,27 +246,20 @@ int waiting_loop_next(struct waiting_loop *loop,
 	int is_judged = share->looks - share->since_looks >= FIRST_SHARE;
 
 	if (is_judged)
-		waited = has_waited(share);
+		waited = has_waited(loop, share);
 
 	pthread_mutex_lock(&loop->mutex);
-	if (loop->trying && is_judged) {
-		if (!waited)
-			loop->left = 0;
-		loop->trying = 0;
-	}
-	if (waited && loop->left > FIRST_SHARE) {
-		if (loop->path && !loop->order)
-			order_by_directory(loop);
-		if (!loop->is_full && add_thread(loop))
-			loop->is_full = 1;
-	}
-	if (!is_new && loop->left)
+	if (loop->is_alone && !is_new)
+		judge_alone(loop, is_judged, waited);
+	if (loop->left && !loop->is_alone)
 		start_threads(loop);
+	waited = waited && loop->is_slow && !loop->is_full;
+	if (waited && loop->left > FIRST_SHARE && add_thread(loop))
+		loop->is_full = 1;
 
 	is_more = !!loop->left;
 	if (is_more)
-		take_share(loop, share, is_new || loop->trying ||
-			   (waited && !loop->is_full));
+		take_share(loop, share, is_new || loop->is_alone || waited);
 	pthread_mutex_unlock(&loop->mutex);
 
 	if (is_new || is_judged) {
@@ -247,29 +270,36 @@ int waiting_loop_next(struct waiting_loop *loop,
 	return is_more;
 }
 
+/* One for each thread that the caller asks for. */
+static void slice(struct waiting_loop *loop, size_t nr)
+{
+	ALLOC_ARRAY(loop->runs, nr);
+	for (size_t i = 0; i < nr; i++) {
+		loop->runs[i].next = i ? loop->runs[i - 1].end : 0;
+		loop->runs[i].end = st_mult(loop->nr, i + 1) / nr;
+	}
+	loop->runs_nr = nr;
+	loop->runs_begun = 0;
+}
+
 static int run(struct waiting_loop *loop, int threads, int trying)
 {
 	int n;
 
 	pthread_mutex_init(&loop->mutex, NULL);
-	loop->left = loop->all.end = loop->nr;
-	loop->all.next = 0;
+	loop->left = loop->nr;
 	loop->order = NULL;
-	loop->runs = &loop->all;
-	loop->runs_nr = 1;
-	loop->runs_begun = 0;
+	slice(loop, (size_t)threads < loop->nr ? (size_t)threads : loop->nr);
 	loop->begun = NULL;
 	loop->threads = 1;
 	loop->start = threads;
+	loop->slow_ns = trying ? SLOW_NS : LONG_NS;
+	loop->slow_shares = 0;
+	loop->is_alone = 1;
 	loop->trying = !!trying;
+	loop->is_slow = 0;
 	loop->is_full = 0;
 
-	/* else see first whether it matters who gets what */
-	if (!loop->path) {
-		pthread_mutex_lock(&loop->mutex);
-		start_threads(loop);
-		pthread_mutex_unlock(&loop->mutex);
-	}
 	loop->fn(loop);
 
 	/* A thread that is still there may start more. */
@@ -282,8 +312,7 @@ static int run(struct waiting_loop *loop, int threads, int trying)
 	}
 	pthread_mutex_unlock(&loop->mutex);
 	pthread_mutex_destroy(&loop->mutex);
-	if (loop->order)
-		free(loop->runs);
+	free(loop->runs);
 	free(loop->order);
 	free(loop->begun);
 	return n;

@@ -7,19 +7,23 @@
  *
  * An lstat() takes a microsecond or two on a local file system, and as long as
  * a round trip on a network file system, where more threads are better as long
- * as the server can serve them. So each thread judges from time to time whether
- * its looks had to wait, and for how long. If that is as long as a round trip,
- * it starts another one, so that they double in number each time.
+ * as the server can serve them. So the thread that calls begins alone, and
+ * judges how long it had to wait for its first looks. If that is a long round
+ * trip, each thread that still has to wait so long starts another one, so that
+ * they double in number each time. If it is not, there are as many threads as
+ * the caller asks for, and each has a slice of its own: with more of them, a
+ * look would soon wait for a processor, or in the line of the server. How long
+ * a look takes beside others is not asked for that reason.
  *
  * Some file systems serve the look-ups of one directory one after another;
- * threads that look there stand in line. So as soon as one had to wait, each
+ * threads that look there stand in line. So where round trips are long, each
  * gets a directory of its own, the one with most to do first, since that is
- * what takes longest. Threads that find no such directory any more help the
- * others, which is of use where look-ups of a directory go side by side.
+ * what takes longest. Threads that find no such directory (or slice) any more
+ * help the others, which is of use where look-ups go side by side.
  *
- * The thread that calls takes part. Where the system does not tell a thread
- * whether it has waited (Linux and FreeBSD do, with RUSAGE_THREAD), or does not
- * give us another one, the number stays as it is.
+ * Where the system does not tell a thread whether it has waited (Linux and
+ * FreeBSD do, with RUSAGE_THREAD), or does not give us another one, the number
+ * stays as it is.
  */
 
 #include "thread-utils.h"
@@ -37,11 +41,11 @@ struct waiting_loop {
 	void (*fn)(struct waiting_loop *loop);	/* called in each thread */
 	void *data;		/* for fn() */
 
-	/*
-	 * The path that an iteration looks at; NULL if it does not matter which
-	 * thread does which iterations.
-	 */
+	/* The path that an iteration looks at. */
 	const char *(*path)(struct waiting_loop *loop, size_t iteration);
+
+	/* Constant as well: so long, at least, is a look that has to wait. */
+	uint64_t slow_ns;
 
 	/*
 	 * The mutex is for what follows. fn() may use it for data of its own,
@@ -49,15 +53,17 @@ struct waiting_loop {
 	 */
 	pthread_mutex_t mutex;
 	size_t left;		/* that nobody has begun */
-	struct waiting_loop_run all;	/* of all iterations in their order */
-	size_t *order;		/* by directory, once a thread has waited */
-	struct waiting_loop_run *runs;	/* of these, the longest first */
+	size_t *order;		/* by directory, if round trips are long */
+	struct waiting_loop_run *runs;	/* of these, the longest first; or slices */
 	size_t runs_nr, runs_begun;
 	struct waiting_loop_run **begun;	/* maybe not done; see longest_run() */
 	size_t begun_nr;
 	int threads;		/* started, and the caller */
-	int start;		/* have so many after the first share */
+	int start;		/* have so many when the caller has judged */
 	pthread_t ids[WAITING_LOOP_MAX_THREADS];
+	int slow_shares;	/* of the caller while it was alone */
+	unsigned is_alone : 1;	/* the caller, until it has judged */
+	unsigned is_slow : 1;	/* so it has judged */
 	unsigned trying : 1;	/* see waiting_loop_try() */
 	unsigned is_full : 1;	/* there are no more threads */
 };
@@ -78,8 +84,9 @@ struct waiting_loop_share {
 };
 
 /*
- * Do all iterations, in `threads` threads at first, which is at least 1, and
- * return when they are done. Returns how many threads there were in the end.
+ * Do all iterations, in `threads` threads, which is at least 1, or in more if
+ * round trips are long, and return when they are done. Returns how many threads
+ * there were in the end.
  */
 int waiting_loop_run(struct waiting_loop *loop, int threads);
 

@@ -8,8 +8,8 @@ struct rounds {
 	unsigned char *done;
 	int threads;		/* that have begun */
 	int wait_us, spin_us;
-	int without_looks;	/* the first ones */
-	int dirs;		/* 0: paths do not matter */
+	int without_looks, without_waits;	/* the first ones */
+	int dirs;
 };
 
 static const char *const dirs[] = {
@@ -41,7 +41,7 @@ static void iterate(struct waiting_loop *loop)
 			if (i < (size_t)rounds->without_looks)
 				continue;
 			share.looks++;
-			if (rounds->wait_us)
+			if (rounds->wait_us && i >= (size_t)rounds->without_waits)
 				poll(NULL, 0, rounds->wait_us / 1000);
 			while (rounds->spin_us && getnanotime() < until)
 				; /* busy */
@@ -68,7 +68,7 @@ static int run(struct rounds *rounds, size_t nr, int start, int *threads)
 	struct waiting_loop loop = {
 		.nr = nr,
 		.fn = iterate,
-		.path = rounds->dirs ? rounds_path : NULL,
+		.path = rounds_path,
 		.data = rounds,
 	};
 	int n = 0;
@@ -89,22 +89,25 @@ void test_loop_waiting__all_once(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		for (int start = 1; start <= 200; start = start * 3 + 1) {
-			struct rounds rounds = { 0 };
+			struct rounds rounds = { .dirs = 1 };
+			int max = start < WAITING_LOOP_MAX_THREADS ?
+				start : WAITING_LOOP_MAX_THREADS;
 			int threads, n = run(&rounds, numbers[i], start,
 					     &threads);
 
 			cl_assert_equal_i(n, numbers[i]);
-			cl_assert_equal_i(threads,
-					  start < WAITING_LOOP_MAX_THREADS ?
-					  start : WAITING_LOOP_MAX_THREADS);
+			/* none if the first share was all */
+			cl_assert_equal_i(threads, numbers[i] > 4 ? max : 1);
 		}
 }
 
 void test_loop_waiting__waiting(void)
 {
-	struct rounds waiting = { .wait_us = 3000 };
-	struct rounds few = { .wait_us = 3000 };
-	struct rounds busy = { .spin_us = 200 };
+	struct rounds waiting = { .wait_us = 3000, .dirs = 1 };
+	struct rounds few = { .wait_us = 3000, .dirs = 1 };
+	struct rounds busy = { .spin_us = 2000, .dirs = 1 };
+	struct rounds beside = { .wait_us = 3000, .dirs = 1,
+				 .without_waits = 20 };
 	int threads;
 
 	skip_unless_waiting_is_known();
@@ -114,7 +117,10 @@ void test_loop_waiting__waiting(void)
 	cl_assert_equal_i(run(&few, 20, 1, &threads), 20);
 	cl_assert_le_i(threads, 5);
 	/* slow, but not waiting */
-	cl_assert_equal_i(run(&busy, 500, 3, &threads), 500);
+	cl_assert_equal_i(run(&busy, 100, 3, &threads), 100);
+	cl_assert_equal_i(threads, 3);
+	/* what waits beside others may do so because of them */
+	cl_assert_equal_i(run(&beside, 300, 3, &threads), 300);
 	cl_assert_equal_i(threads, 3);
 }
 
@@ -127,14 +133,14 @@ void test_loop_waiting__waiting_in_directories(void)
 		struct rounds waiting = { .wait_us = 3000, .dirs = nr };
 		struct rounds late = { .wait_us = 3000, .dirs = nr,
 				       .without_looks = 300 };
-		struct rounds busy = { .spin_us = 200, .dirs = nr };
+		struct rounds busy = { .spin_us = 2000, .dirs = nr };
 
 		/* more than there are directories: they help */
 		cl_assert_equal_i(run(&waiting, 2000, 2, &threads), 2000);
 		cl_assert_equal_i(threads, WAITING_LOOP_MAX_THREADS);
 		cl_assert_equal_i(run(&late, 1000, 0, &threads), 1000);
 		cl_assert_gt_i(threads, 4);
-		cl_assert_equal_i(run(&busy, 300, 3, &threads), 300);
+		cl_assert_equal_i(run(&busy, 60, 3, &threads), 60);
 		cl_assert_equal_i(threads, 3);
 	}
 }
@@ -218,8 +224,8 @@ static void play(struct waiting_loop *loop)
 	if (has_begun)
 		return;
 
-	/* nobody has waited yet, so they get what comes next */
-	expect(files, "first share", do_share(loop, &late, 0), -1);
+	/* it has not been judged yet, so it gets what comes next */
+	expect(files, "first share", do_share(loop, &shares[0], 3), -1);
 	expect(files, "second share", do_share(loop, &shares[0], 3), -1);
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
 		of[i] = do_share(loop, &shares[i], 0);
@@ -275,19 +281,62 @@ void test_loop_waiting__directories(void)
 	strbuf_release(&files.wrong);
 }
 
+/* One thread plays several again. */
+static void play_slices(struct waiting_loop *loop)
+{
+	struct files *files = loop->data;
+	struct waiting_loop_share shares[4] = { 0 };
+
+	pthread_mutex_lock(&loop->mutex);
+	if (files->has_begun++) {
+		pthread_mutex_unlock(&loop->mutex);
+		return;
+	}
+	pthread_mutex_unlock(&loop->mutex);
+
+	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
+		do_share(loop, &shares[i], 0);
+		expect(files, "begin of a slice", shares[i].begin, 25 * i);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
+		size_t end = shares[i].end;
+
+		do_share(loop, &shares[i], 0);
+		expect(files, "place in a slice", shares[i].begin, end);
+	}
+	while (waiting_loop_next(loop, &shares[0]))
+		; /* nothing */
+}
+
+void test_loop_waiting__slices(void)
+{
+	struct files files = { .wrong = STRBUF_INIT };
+	struct waiting_loop loop = {
+		.nr = 100,
+		.fn = play_slices,
+		.path = file_path,
+		.data = &files,
+	};
+
+	waiting_loop_run(&loop, 4);
+	cl_assert_equal_s(files.wrong.buf, "");
+	strbuf_release(&files.wrong);
+}
+
 void test_loop_waiting__try(void)
 {
-	struct rounds fast = { 0 };
-	struct rounds waiting = { .wait_us = 3000 };
-	struct rounds late = { .wait_us = 3000, .without_looks = 300 };
+	struct rounds fast = { .dirs = 1 };
+	struct rounds waiting = { .wait_us = 3000, .dirs = 1 };
+	struct rounds late = { .wait_us = 3000, .dirs = 1,
+			       .without_looks = 300 };
 	int threads, n;
 
 	n = run(&fast, 900, 0, &threads);
 	cl_assert_equal_i(threads, 1);
 	cl_assert_gt_i(n, 0);
 	cl_assert_lt_i(n, 50);
-	cl_assert_equal_i(run(&(struct rounds){ 0 }, 0, 0, &threads), 0);
-	cl_assert_equal_i(run(&(struct rounds){ 0 }, 3, 0, &threads), 3);
+	cl_assert_equal_i(run(&(struct rounds){ .dirs = 1 }, 0, 0, &threads), 0);
+	cl_assert_equal_i(run(&(struct rounds){ .dirs = 1 }, 3, 0, &threads), 3);
 
 #ifndef RUSAGE_THREAD
 	return;
