@@ -2,15 +2,10 @@
 /*
  * Inflating packed and loose objects in one call; see object-inflate.h.
  */
-/* for the_repository */
-#define USE_THE_REPOSITORY_VARIABLE
-
 #include "git-compat-util.h"
 #include "object-file.h"
 #include "object-inflate.h"
 #include "odb.h"
-#include "repo-settings.h"
-#include "repository.h"
 #include "trace.h"
 #include "whole-inflate.h"
 
@@ -64,12 +59,6 @@ static void put_back_tools(struct tools *t)
 	spare_tools = t;
 }
 
-/* What is as big as that is inflated bit by bit. */
-static int is_big(size_t size)
-{
-	return size > repo_settings_get_big_file_threshold(the_repository);
-}
-
 static void trace_result(const char *what, size_t size, int done)
 {
 	static struct trace_key key = TRACE_KEY_INIT(WHOLE_INFLATE);
@@ -84,8 +73,6 @@ int inflate_packed_whole(const void *in, size_t in_len,
 	struct tools *t;
 	int ret;
 
-	if (is_big(size))
-		return -1;
 	t = take_tools();
 	if (!t)
 		return -1;
@@ -116,8 +103,6 @@ static size_t check_loose_header(const char *object, size_t len, size_t max)
 	oi.typep = &type;
 	oi.sizep = &size;
 	if (parse_loose_header(object, &oi) < 0 || type < 0)
-		return 0;
-	if (is_big(size))
 		return 0;
 	if (size != len - (nul + 1 - object))
 		return 0;
@@ -167,8 +152,6 @@ int inflate_loose_whole(const void *in, size_t in_len, size_t hdr_len,
 	size_t in_used;
 	int ret;
 
-	if (is_big(size))
-		return -1;
 	t = take_tools();
 	if (!t)
 		return -1;

@@ -4,8 +4,7 @@
 
 /*
  * What the readers of packed and loose objects use of whole-inflate.h: they
- * ask here first, and go their usual way with zlib when the answer is no. It
- * is always no for an object that is larger than core.bigFileThreshold.
+ * ask here first, and go their usual way with zlib when the answer is no.
  *
  * All functions are called with the lock of obj_read_lock() held or, if that is
  * not in use, by one thread at a time, like the rest of what reads objects.

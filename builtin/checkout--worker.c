@@ -4,7 +4,6 @@
  * files, answer frames of results, until the main process closes the pipe.
  * See "Parallel Checkout Design Notes" in Documentation/technical/.
  */
-#define USE_THE_REPOSITORY_VARIABLE
 #include "builtin.h"
 #include "config.h"
 #include "environment.h"
@@ -17,10 +16,6 @@
 #include "strbuf.h"
 #include "trace.h"
 #include "trace2.h"
-
-#if defined(__GLIBC__) && !defined(__UCLIBC__)
-#include <malloc.h>
-#endif
 
 #define READ_SIZE (64 * 1024)
 
@@ -51,22 +46,6 @@ static NORETURN void die_silently(const char *fmt, va_list params)
 	exit(128);
 }
 
-/*
- * Buffers of all sizes come and go, one after another. Let malloc() keep what
- * is freed: giving it back to the kernel and getting zeroed pages for it again
- * costs tens of thousands of page faults on the Linux tree.
- */
-static void keep_freed_memory(void)
-{
-#if defined(__GLIBC__) && !defined(__UCLIBC__)
-	if (getenv("GLIBC_TUNABLES") || getenv("MALLOC_TRIM_THRESHOLD_") ||
-	    getenv("MALLOC_MMAP_THRESHOLD_"))
-		return;
-	mallopt(M_MMAP_THRESHOLD, 32 * 1024 * 1024);
-	mallopt(M_TRIM_THRESHOLD, 1024 * 1024 * 1024);
-#endif
-}
-
 /* Write all items of a frame, and append a frame with the results to `out`. */
 static int do_batch(struct checkout_writer *writer,
 		    const struct wire_frame *frame, struct strbuf *out,
@@ -86,7 +65,7 @@ static int do_batch(struct checkout_writer *writer,
 
 	writer_begin_batch(writer);
 	wire_open_frame(&cursor, frame);
-	while ((ret = wire_get_item(&cursor, &item, the_hash_algo)) > 0) {
+	while ((ret = wire_get_item(&cursor, &item, writer->repo->hash_algo)) > 0) {
 		struct checkout_result result;
 
 		/* Without the main process, nobody wants to have the rest. */
@@ -127,14 +106,14 @@ static int do_traced_batch(struct checkout_writer *writer,
 	uint64_t bytes = writer->bytes;
 	int ret;
 
-	trace2_region_enter("pcheckout", "batch", the_repository);
+	trace2_region_enter("pcheckout", "batch", writer->repo);
 	ret = do_batch(writer, frame, out, parent, stats);
-	trace2_region_leave("pcheckout", "batch", the_repository);
+	trace2_region_leave("pcheckout", "batch", writer->repo);
 
 	/* Not in the region: to write the trace takes time, too. */
-	trace2_data_intmax("pcheckout", the_repository, "batch/entries",
+	trace2_data_intmax("pcheckout", writer->repo, "batch/entries",
 			   stats->entries - entries);
-	trace2_data_intmax("pcheckout", the_repository, "batch/bytes",
+	trace2_data_intmax("pcheckout", writer->repo, "batch/bytes",
 			   writer->bytes - bytes);
 	return ret;
 }
@@ -266,7 +245,6 @@ int cmd_checkout__worker(int argc,
 #ifdef SIGXFSZ
 	signal(SIGXFSZ, SIG_IGN);
 #endif
-	keep_freed_memory();
 	if (writer_open(&writer, repo, root, want_stat) < 0)
 		die_errno(_("cannot open directory '%s'"), root);
 

@@ -2,7 +2,6 @@
 /*
  * Removals, and directories that are empty; see removal.h.
  */
-#define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "dirs.h"
 #include "entry.h"

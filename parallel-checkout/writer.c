@@ -2,7 +2,9 @@
 /*
  * Write one entry into the working tree; see writer.h.
  */
+/* for trust_executable_bit */
 #define USE_THE_REPOSITORY_VARIABLE
+
 #include "git-compat-util.h"
 #include "convert.h"
 #include "environment.h"
@@ -24,9 +26,9 @@ struct content {
 /* Blobs that are larger are streamed where there is no memory for them. */
 #define SMALL_BLOB (1024 * 1024)
 
-static int is_big(size_t size)
+static int is_big(const struct checkout_writer *writer, size_t size)
 {
-	return size > repo_settings_get_big_file_threshold(the_repository);
+	return size > repo_settings_get_big_file_threshold(writer->repo);
 }
 
 static int have_memory_for(size_t size)
@@ -62,20 +64,23 @@ static void get_attrs(const struct checkout_conversion *conv,
  * Should the blob be streamed if it can be? An ident is expanded by the
  * streaming filter in another way than in core, and entry.c streams it.
  */
-static int is_better_streamed(const struct checkout_item *item, size_t size)
+static int is_better_streamed(const struct checkout_writer *writer,
+			      const struct checkout_item *item, size_t size)
 {
-	return is_big(size) || item->conv.ident || !have_memory_for(size);
+	return is_big(writer, size) || item->conv.ident ||
+		!have_memory_for(size);
 }
 
 /*
  * Does stream_blob_to_fd() read the blob bit by bit? If not, it reads all of it
  * at first, and dies if it is corrupt.
  */
-static int is_streamed(const struct object_info *oi)
+static int is_streamed(const struct checkout_writer *writer,
+		       const struct object_info *oi)
 {
 	if (oi->whence == OI_LOOSE)
 		return *oi->sizep > SMALL_BLOB;
-	return oi->whence == OI_PACKED && is_big(*oi->sizep) &&
+	return oi->whence == OI_PACKED && is_big(writer, *oi->sizep) &&
 		oi->u.packed.type == PACKED_OBJECT_TYPE_FULL;
 }
 
@@ -134,13 +139,14 @@ static int load_content(struct checkout_writer *writer,
 		return -1;
 
 	get_attrs(&item->conv, &ca);
-	if (S_ISREG(item->mode) && is_better_streamed(item, size)) {
+	if (S_ISREG(item->mode) && is_better_streamed(writer, item, size)) {
 		content->size = size;
 		content->filter = get_stream_filter_ca(&ca, &item->oid);
-		if (content->filter && is_streamed(&oi))
+		if (content->filter && is_streamed(writer, &oi))
 			return 0;
 		/* One at a time is enough of these. */
-		if (is_big(size) && (size > SMALL_BLOB || !content->filter))
+		if (is_big(writer, size) &&
+		    (size > SMALL_BLOB || !content->filter))
 			return -1;
 	}
 
@@ -227,7 +233,8 @@ static int write_buffer(int fd, const char *buf, size_t size)
 	return write_in_full(fd, buf + start, size - start) < 0 ? -1 : 0;
 }
 
-static int fill_file(const struct checkout_item *item,
+static int fill_file(const struct checkout_writer *writer,
+		     const struct checkout_item *item,
 		     struct content *content, int fd)
 {
 	struct stream_filter *filter = content->filter;
@@ -237,7 +244,7 @@ static int fill_file(const struct checkout_item *item,
 
 	/* stream_blob_to_fd() frees the filter */
 	content->filter = NULL;
-	return odb_stream_blob_to_fd(the_repository->objects, fd, &item->oid,
+	return odb_stream_blob_to_fd(writer->repo->objects, fd, &item->oid,
 				     filter, 1) ? -1 : 0;
 }
 
@@ -270,7 +277,7 @@ static enum checkout_status create_file(struct checkout_writer *writer,
 			CHECKOUT_CONFLICT : CHECKOUT_DECLINED;
 
 	be_silent(&silence);
-	err = fill_file(item, content, fd);
+	err = fill_file(writer, item, content, fd);
 	if (end_silence(&silence))
 		err = -1;
 	if (!err && writer->want_stat && fstat_is_reliable())

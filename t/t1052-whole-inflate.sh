@@ -169,25 +169,6 @@ test_expect_success LIBDEFLATE 'such a stream is left to zlib, others are not' '
 	grep "^packed .* done" tried
 '
 
-# grep does not stream what is above the threshold.
-test_expect_success LIBDEFLATE 'core.bigFileThreshold is obeyed' '
-	for repo in packed loose
-	do
-		try git -C $repo -c core.bigFileThreshold=5000 \
-			grep --threads=1 0 HEAD &&
-		! grep -E "^(packed|loose) [0-9]{5}" tried &&
-		grep "done" tried &&
-
-		# An object of just this size is not above it.
-		try git -C $repo -c core.bigFileThreshold=100006 \
-			grep --threads=1 0 HEAD &&
-		grep -E "^(packed|loose) 100006 done" tried &&
-		try git -C $repo -c core.bigFileThreshold=100005 \
-			grep --threads=1 0 HEAD &&
-		! grep -E "^(packed|loose) 100006" tried || return 1
-	done
-'
-
 test_expect_success 'objects above core.bigFileThreshold' '
 	for repo in packed loose
 	do

@@ -399,4 +399,38 @@ do
 	'
 done
 
+test_expect_success 'a directory at a path that fsmonitor has not told of' '
+	test_when_finished "rm -rf unseen" &&
+	rm -rf unseen &&
+	git init -q unseen &&
+	test_hook -C unseen --setup fsmonitor-test <<-\EOF &&
+	printf "last_update_token\0"
+	EOF
+	(
+		cd unseen &&
+		echo one >file &&
+		echo one >other &&
+		git add . &&
+		git commit -q -m one &&
+		git tag one &&
+		git rm -q file &&
+		git commit -q -m two &&
+		git tag two &&
+		git checkout -q one &&
+		git config core.fsmonitor .git/hooks/fsmonitor-test &&
+		git config core.fsmonitorHookVersion 2 &&
+		git update-index --fsmonitor &&
+		git status &&
+		git ls-files -f file >actual &&
+		echo "h file" >expect &&
+		test_cmp expect actual &&
+		rm file &&
+		mkdir file &&
+		echo precious >file/untracked
+	) &&
+	test_must_fail git -C unseen checkout two 2>err &&
+	test_grep "would lose untracked files" err &&
+	test_path_is_file unseen/file/untracked
+'
+
 test_done
