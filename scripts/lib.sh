@@ -30,6 +30,15 @@ case ${JOBS:-1} in
 *[!0-9]*|0*) die "JOBS='$JOBS': a number from 1 up is wanted" ;;
 esac
 
+# make_dir <variable> <folder>: the folder that the variable chooses
+make_dir () {
+	if ! mkdir -p "$2" 2>/dev/null || ! test -w "$2"
+	then
+		die "cannot write to the folder '$2'
+  choose another one: make $1=/path"
+	fi
+}
+
 top=$(cd "$(dirname "$0")/.." && pwd)
 
 # Which base. make asks scripts/base if it was told none; else it is the main one.
