@@ -6,6 +6,9 @@
 #include "dirs.h"
 #include "gettext.h"
 #include "wrapper.h"
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 /*
  * verify_path() lets no path with such a component into the index, so nobody
@@ -206,6 +209,59 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
 	return 0;
 }
 
+#ifdef SYS_openat2
+
+/* openat2(2), Linux 5.6; not every C library has the header of that. */
+struct how_to_open {
+	uint64_t flags, mode, resolve;
+};
+#define HOW_NO_SYMLINKS 0x04	/* RESOLVE_NO_SYMLINKS, which is for all components */
+
+/*
+ * As dirs_enter() from the root, but in one system call, and without handles of
+ * the parents. Returns 1 if it is to be done by that instead: this call may be
+ * unknown or forbidden, and there are errors that only a walk can avoid.
+ */
+static int enter_at_once(struct dir_handles *dirs, const char *path, size_t len)
+{
+	struct how_to_open how = {
+		.flags = HANDLE_FLAGS | O_CLOEXEC,
+		.resolve = HOW_NO_SYMLINKS,
+	};
+	size_t name_at = 0;
+	int fd;
+
+	errno = EINVAL;
+	strbuf_add(&dirs->path, path, len);
+	for (size_t i = 0; i <= len; i++) {
+		if (i < len && path[i] != '/')
+			continue;
+		if (is_bad_component(path + name_at, i - name_at))
+			goto failed;
+		name_at = i + 1;
+	}
+	fd = syscall(SYS_openat2, current_fd(dirs), dirs->path.buf, &how,
+		     sizeof(how));
+	if (fd < 0)
+		goto failed;
+	push_level(dirs, fd, 0);
+	return 0;
+
+failed:
+	strbuf_reset(&dirs->path);
+	return errno == ENOENT || errno == ENOTDIR ? -1 : 1;
+}
+
+#else
+
+static int enter_at_once(struct dir_handles *dirs UNUSED,
+			 const char *path UNUSED, size_t len UNUSED)
+{
+	return 1;
+}
+
+#endif
+
 int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
 {
 	return open_in_current(dirs, name,
@@ -244,6 +300,12 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name)
 }
 
 #else /* NO_OPENAT */
+
+static int enter_at_once(struct dir_handles *dirs UNUSED,
+			 const char *path UNUSED, size_t len UNUSED)
+{
+	return 1;
+}
 
 /* The system calls say so, where it is. */
 static int is_too_long(size_t path_len UNUSED)
@@ -410,7 +472,7 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name)
 static const char *enter(struct dir_handles *dirs, const char *path,
 			 size_t base_len)
 {
-	size_t len = strlen(path), root_len, name_at;
+	size_t len = strlen(path), root_len, name_at, dir_len;
 	char *root;
 	int ret;
 
@@ -428,9 +490,14 @@ static const char *enter(struct dir_handles *dirs, const char *path,
 	root = xmemdupz(path, root_len);
 	ret = dirs_open_root(dirs, root);
 	free(root);
-	if (ret < 0 ||
-	    dirs_enter(dirs, path + root_len,
-		       name_at > root_len ? name_at - root_len - 1 : 0, 0) < 0)
+	if (ret < 0)
+		return NULL;
+
+	dir_len = name_at > root_len ? name_at - root_len - 1 : 0;
+	ret = dir_len ? enter_at_once(dirs, path + root_len, dir_len) : 0;
+	if (ret > 0)
+		ret = dirs_enter(dirs, path + root_len, dir_len, 0);
+	if (ret < 0)
 		return NULL;
 	return path + name_at;
 }

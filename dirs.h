@@ -13,8 +13,9 @@
  * because somebody means harm) cannot redirect an operation to another place;
  * cf. CVE-2021-21300. Since the handles of the current directory and its
  * parents are kept, a walk costs fewer look-ups than whole paths would; a single
- * operation, as of the functions at the end, costs more. When there are no
- * descriptors left, the parents' are given up.
+ * operation, as of the functions at the end, costs more, though not much where
+ * the system has openat2(2). When there are no descriptors left, the parents'
+ * are given up.
  *
  * Where the platform has no openat() and kin (NO_OPENAT), the same interface
  * works with whole paths, and looks at the leading directories first.
