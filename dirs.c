@@ -209,59 +209,6 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
 	return 0;
 }
 
-#ifdef SYS_openat2
-
-/* openat2(2), Linux 5.6; not every C library has the header of that. */
-struct how_to_open {
-	uint64_t flags, mode, resolve;
-};
-#define HOW_NO_SYMLINKS 0x04	/* RESOLVE_NO_SYMLINKS, which is for all components */
-
-/*
- * As dirs_enter() from the root, but in one system call, and without handles of
- * the parents. Returns 1 if it is to be done by that instead: this call may be
- * unknown or forbidden, and there are errors that only a walk can avoid.
- */
-static int enter_at_once(struct dir_handles *dirs, const char *path, size_t len)
-{
-	struct how_to_open how = {
-		.flags = HANDLE_FLAGS | O_CLOEXEC,
-		.resolve = HOW_NO_SYMLINKS,
-	};
-	size_t name_at = 0;
-	int fd;
-
-	errno = EINVAL;
-	strbuf_add(&dirs->path, path, len);
-	for (size_t i = 0; i <= len; i++) {
-		if (i < len && path[i] != '/')
-			continue;
-		if (is_bad_component(path + name_at, i - name_at))
-			goto failed;
-		name_at = i + 1;
-	}
-	fd = syscall(SYS_openat2, current_fd(dirs), dirs->path.buf, &how,
-		     sizeof(how));
-	if (fd < 0)
-		goto failed;
-	push_level(dirs, fd, 0);
-	return 0;
-
-failed:
-	strbuf_reset(&dirs->path);
-	return errno == ENOENT || errno == ENOTDIR ? -1 : 1;
-}
-
-#else
-
-static int enter_at_once(struct dir_handles *dirs UNUSED,
-			 const char *path UNUSED, size_t len UNUSED)
-{
-	return 1;
-}
-
-#endif
-
 int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
 {
 	return open_in_current(dirs, name,
@@ -301,12 +248,6 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name)
 
 #else /* NO_OPENAT */
 
-static int enter_at_once(struct dir_handles *dirs UNUSED,
-			 const char *path UNUSED, size_t len UNUSED)
-{
-	return 1;
-}
-
 /* The system calls say so, where it is. */
 static int is_too_long(size_t path_len UNUSED)
 {
@@ -333,6 +274,7 @@ void dirs_release(struct dir_handles *dirs)
 {
 	strbuf_release(&dirs->path);
 	strbuf_release(&dirs->root);
+	strbuf_release(&dirs->whole);
 }
 
 void dirs_forget(struct dir_handles *dirs)
@@ -340,11 +282,13 @@ void dirs_forget(struct dir_handles *dirs)
 	strbuf_reset(&dirs->path);
 }
 
-/* The path of `name` in the current directory; free() it. */
-static char *whole_path(const struct dir_handles *dirs, const char *name)
+/* The path of `name` in the current directory; valid until the next call. */
+static const char *whole_path(struct dir_handles *dirs, const char *name)
 {
-	return xstrfmt("%s%s%s%s", dirs->root.buf, dirs->path.buf,
-		       dirs->path.len ? "/" : "", name);
+	strbuf_reset(&dirs->whole);
+	strbuf_addf(&dirs->whole, "%s%s%s%s", dirs->root.buf, dirs->path.buf,
+		    dirs->path.len ? "/" : "", name);
+	return dirs->whole.buf;
 }
 
 /* Is this a directory, and no symbolic link? Sets errno if not. */
@@ -398,71 +342,97 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
 
 int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
 {
-	char *path = whole_path(dirs, name);
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-
-	free(path);
-	return fd;
+	return open(whole_path(dirs, name),
+		    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 }
 
 int dirs_open_file(struct dir_handles *dirs, const char *name)
 {
-	char *path = whole_path(dirs, name);
-	int fd = open_nofollow(path, O_RDONLY | O_CLOEXEC);
-
-	free(path);
-	return fd;
+	return open_nofollow(whole_path(dirs, name), O_RDONLY | O_CLOEXEC);
 }
 
 int dirs_mkdir(struct dir_handles *dirs, const char *name)
 {
-	char *path = whole_path(dirs, name);
-	int ret = mkdir(path, 0777);
-
-	free(path);
-	return ret;
+	return mkdir(whole_path(dirs, name), 0777);
 }
 
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)
 {
-	char *path = whole_path(dirs, name);
-	int ret = lstat(path, st);
-
-	free(path);
-	return ret;
+	return lstat(whole_path(dirs, name), st);
 }
 
 int dirs_symlink(struct dir_handles *dirs, const char *target,
 		 const char *name)
 {
-	char *path = whole_path(dirs, name);
-	int ret = symlink(target, path);
-
-	free(path);
-	return ret;
+	return symlink(target, whole_path(dirs, name));
 }
 
 int dirs_unlink(struct dir_handles *dirs, const char *name)
 {
-	char *path = whole_path(dirs, name);
-	int ret = unlink(path);
-
-	free(path);
-	return ret;
+	return unlink(whole_path(dirs, name));
 }
 
 int dirs_rmdir(struct dir_handles *dirs, const char *name)
 {
-	char *path = whole_path(dirs, name);
-	int ret = rmdir(path);
-
-	free(path);
-	return ret;
+	return rmdir(whole_path(dirs, name));
 }
 
 #endif /* NO_OPENAT */
 
 /* -- whole paths -- */
+
+#if defined(SYS_openat2) && !defined(NO_OPENAT)
+
+/* openat2(2), Linux 5.6; not every C library has the header of that. */
+struct how_to_open {
+	uint64_t flags, mode, resolve;
+};
+#define HOW_NO_SYMLINKS 0x04	/* RESOLVE_NO_SYMLINKS, which is for all components */
+
+/*
+ * As dirs_enter() from the root, but in one system call, and without handles of
+ * the parents. Returns 1 if it is to be done by that instead: this call may be
+ * unknown or forbidden, and there are errors that only a walk can avoid.
+ */
+static int enter_at_once(struct dir_handles *dirs, const char *path, size_t len)
+{
+	struct how_to_open how = {
+		.flags = HANDLE_FLAGS | O_CLOEXEC,
+		.resolve = HOW_NO_SYMLINKS,
+	};
+	size_t name_at = 0;
+	int fd;
+
+	errno = EINVAL;
+	strbuf_add(&dirs->path, path, len);
+	for (size_t i = 0; i <= len; i++) {
+		if (i < len && path[i] != '/')
+			continue;
+		if (is_bad_component(path + name_at, i - name_at))
+			goto failed;
+		name_at = i + 1;
+	}
+	fd = syscall(SYS_openat2, current_fd(dirs), dirs->path.buf, &how,
+		     sizeof(how));
+	if (fd < 0)
+		goto failed;
+	push_level(dirs, fd, 0);
+	return 0;
+
+failed:
+	strbuf_reset(&dirs->path);
+	return errno == ENOENT || errno == ENOTDIR ? -1 : 1;
+}
+
+#else
+
+static int enter_at_once(struct dir_handles *dirs UNUSED,
+			 const char *path UNUSED, size_t len UNUSED)
+{
+	return 1;
+}
+
+#endif
 
 /*
  * Enter the directory of the path and return the name in it, or NULL with errno

@@ -54,13 +54,17 @@ struct dir_handles {
 	struct dir_level *level;
 	size_t nr, alloc;
 
-	/* NO_OPENAT only: the root's path, with a slash at the end, or "". */
-	struct strbuf root;
+	/*
+	 * NO_OPENAT only: the root's path, with a slash at the end, or "", and
+	 * that of what was last asked for.
+	 */
+	struct strbuf root, whole;
 };
 
 #define DIR_HANDLES_INIT { \
 	.path = STRBUF_INIT, \
 	.root = STRBUF_INIT, \
+	.whole = STRBUF_INIT, \
 }
 
 /*

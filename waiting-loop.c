@@ -279,26 +279,21 @@ static void slice(struct waiting_loop *loop, size_t nr)
 		loop->runs[i].end = st_mult(loop->nr, i + 1) / nr;
 	}
 	loop->runs_nr = nr;
-	loop->runs_begun = 0;
 }
 
-static int run(struct waiting_loop *loop, int threads, int trying)
+int waiting_loop_run(struct waiting_loop *loop, int threads)
 {
+	size_t slices = threads ? threads : 1;
 	int n;
 
 	pthread_mutex_init(&loop->mutex, NULL);
 	loop->left = loop->nr;
-	loop->order = NULL;
-	slice(loop, (size_t)threads < loop->nr ? (size_t)threads : loop->nr);
-	loop->begun = NULL;
+	slice(loop, slices < loop->nr ? slices : loop->nr);
 	loop->threads = 1;
 	loop->start = threads;
-	loop->slow_ns = trying ? SLOW_NS : LONG_NS;
-	loop->slow_shares = 0;
+	loop->trying = !threads;
+	loop->slow_ns = loop->trying ? SLOW_NS : LONG_NS;
 	loop->is_alone = 1;
-	loop->trying = !!trying;
-	loop->is_slow = 0;
-	loop->is_full = 0;
 
 	loop->fn(loop);
 
@@ -316,14 +311,4 @@ static int run(struct waiting_loop *loop, int threads, int trying)
 	free(loop->order);
 	free(loop->begun);
 	return n;
-}
-
-int waiting_loop_run(struct waiting_loop *loop, int threads)
-{
-	return run(loop, threads, 0);
-}
-
-int waiting_loop_try(struct waiting_loop *loop)
-{
-	return run(loop, 1, 1);
 }

@@ -36,7 +36,7 @@ struct waiting_loop_run {
 };
 
 struct waiting_loop {
-	/* To be set by the caller, and constant. */
+	/* To be set by the caller, and constant; the rest to zeroes. */
 	size_t nr;		/* iterations */
 	void (*fn)(struct waiting_loop *loop);	/* called in each thread */
 	void *data;		/* for fn() */
@@ -64,7 +64,7 @@ struct waiting_loop {
 	int slow_shares;	/* of the caller while it was alone */
 	unsigned is_alone : 1;	/* the caller, until it has judged */
 	unsigned is_slow : 1;	/* so it has judged */
-	unsigned trying : 1;	/* see waiting_loop_try() */
+	unsigned trying : 1;	/* see waiting_loop_run() */
 	unsigned is_full : 1;	/* there are no more threads */
 };
 
@@ -84,19 +84,12 @@ struct waiting_loop_share {
 };
 
 /*
- * Do all iterations, in `threads` threads, which is at least 1, or in more if
- * round trips are long, and return when they are done. Returns how many threads
- * there were in the end.
+ * Do all iterations, in `threads` threads, or in more if round trips are long,
+ * and return when they are done. With `threads` 0, the loop is too short to be
+ * worth a thread, unless it waits: do some iterations to see whether they do,
+ * and the rest only if so. Returns how many threads there were in the end.
  */
 int waiting_loop_run(struct waiting_loop *loop, int threads);
-
-/*
- * The same for a loop that is too short to be worth a thread, unless it waits:
- * do some iterations to see whether they do, and the rest only if so. Returns
- * how many threads there were in the end: 1 if they did not wait, if there was
- * too little left, or if there are no more.
- */
-int waiting_loop_try(struct waiting_loop *loop);
 
 /*
  * For fn(), until it returns 0: the share is done, unless it is a new one; get

@@ -65,7 +65,8 @@ static int do_batch(struct checkout_writer *writer,
 
 	writer_begin_batch(writer);
 	wire_open_frame(&cursor, frame);
-	while ((ret = wire_get_item(&cursor, &item, writer->repo->hash_algo)) > 0) {
+	while ((ret = wire_get_item(&cursor, &item,
+				    writer->repo->hash_algo)) > 0) {
 		struct checkout_result result;
 
 		/* Without the main process, nobody wants to have the rest. */

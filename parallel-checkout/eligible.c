@@ -5,7 +5,6 @@
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "attr.h"
-#include "convert.h"
 #include "entry.h"
 #include "environment.h"
 #include "parallel-checkout/engine.h"
@@ -53,47 +52,26 @@ int pc_collides(struct parallel_checkout *pc, const struct cache_entry *ce)
 	return collision_add(&pc->lookup.names, ce->name);
 }
 
-void pc_set_attrs(struct queued_entry *entry, const struct conv_attrs *ca)
-{
-	entry->has_attrs = 1;
-	entry->drv = ca->drv;
-	entry->attr_action = ca->attr_action;
-	entry->crlf_action = ca->crlf_action;
-	entry->ident = !!ca->ident;
-	entry->encoding = ca->working_tree_encoding;
-}
-
 void pc_look_up_attrs(const struct parallel_checkout *pc,
 		      struct queued_entry *entry)
 {
-	struct conv_attrs ca;
-
 	git_attr_set_real_dirs(pc->lookup.barriers.in_place);
-	convert_attrs(pc->state->istate, &ca, entry->ce->name);
+	convert_attrs(pc->state->istate, &entry->ca, entry->ce->name);
 	git_attr_set_real_dirs(0);
-	pc_set_attrs(entry, &ca);
-}
-
-void pc_get_attrs(const struct queued_entry *entry, struct conv_attrs *ca)
-{
-	ca->drv = entry->drv;
-	ca->attr_action = entry->attr_action;
-	ca->crlf_action = entry->crlf_action;
-	ca->ident = entry->ident;
-	ca->working_tree_encoding = entry->encoding;
+	entry->has_attrs = 1;
 }
 
 void pc_get_conversion(const struct queued_entry *entry,
 		       struct checkout_conversion *conv)
 {
-	if (output_eol(entry->crlf_action) != EOL_CRLF)
+	if (output_eol(entry->ca.crlf_action) != EOL_CRLF)
 		conv->eol = CHECKOUT_EOL_AS_IS;
-	else if (entry->crlf_action == CRLF_TEXT_CRLF)
+	else if (entry->ca.crlf_action == CRLF_TEXT_CRLF)
 		conv->eol = CHECKOUT_EOL_CRLF;
 	else
 		conv->eol = CHECKOUT_EOL_AUTO_CRLF;
-	conv->ident = entry->ident;
-	conv->encoding = entry->encoding;
+	conv->ident = !!entry->ca.ident;
+	conv->encoding = entry->ca.working_tree_encoding;
 }
 
 /*
@@ -120,22 +98,21 @@ int pc_has_eligible_type(const struct parallel_checkout *pc,
 int pc_is_eligible(const struct parallel_checkout *pc,
 		   const struct queued_entry *entry)
 {
-	struct conv_attrs ca;
+	const struct conv_attrs *ca = &entry->ca;
 
 	if (!pc_has_eligible_type(pc, entry->ce))
 		return 0;
 	if (!S_ISREG(entry->ce->ce_mode))
 		return 1;
 
-	pc_get_attrs(entry, &ca);
-	switch (classify_conv_attrs(&ca)) {
+	switch (classify_conv_attrs(ca)) {
 	case CA_CLASS_INCORE:
 		/*
 		 * An ident is expanded in core in another way than by the
 		 * streaming filter, and this is the one case in which the
 		 * writer, that is only told of line ends, would stream.
 		 */
-		return !(ca.ident && ca.crlf_action == CRLF_AUTO &&
+		return !(ca->ident && ca->crlf_action == CRLF_AUTO &&
 			 output_eol(CRLF_AUTO) != EOL_CRLF);
 	case CA_CLASS_STREAMABLE:
 		return 1;

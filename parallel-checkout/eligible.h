@@ -16,7 +16,6 @@
 
 struct cache_entry;
 struct checkout_conversion;
-struct conv_attrs;
 struct index_state;
 struct parallel_checkout;
 struct queued_entry;
@@ -73,8 +72,6 @@ int pc_is_eligible(const struct parallel_checkout *pc,
  */
 void pc_look_up_attrs(const struct parallel_checkout *pc,
 		      struct queued_entry *entry);
-void pc_set_attrs(struct queued_entry *entry, const struct conv_attrs *ca);
-void pc_get_attrs(const struct queued_entry *entry, struct conv_attrs *ca);
 
 /* What a worker is told of the attributes. */
 void pc_get_conversion(const struct queued_entry *entry,

@@ -8,6 +8,7 @@
  * parallel-checkout.c and for eligible, dispatch, fallback and removal.
  */
 
+#include "convert.h"
 #include "parallel-checkout/dispatch.h"
 #include "parallel-checkout/eligible.h"
 #include "parallel-checkout/fallback.h"
@@ -69,11 +70,7 @@ struct queued_entry {
 	const struct stat_data *old_sd;
 	uint32_t old_mode;
 
-	/* From struct conv_attrs. The string is interned. */
-	struct convert_driver *drv;
-	const char *encoding;
-	unsigned char attr_action, crlf_action;
-	unsigned ident : 1;
+	struct conv_attrs ca;
 	unsigned has_attrs : 1;	/* these were looked up */
 
 	/* Ineligible, or not as believed: for entry.c. */

@@ -4,7 +4,6 @@
  */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
-#include "convert.h"
 #include "dirs.h"
 #include "entry.h"
 #include "oid-array.h"
@@ -30,8 +29,10 @@ int pc_offer_cleared(struct parallel_checkout *pc, struct cache_entry *ce,
 		return -1;
 	if (entry->ce != ce || entry->nr_checkouts != nr_checkouts)
 		BUG("another entry is being cleared");
-	if (S_ISREG(ce->ce_mode))
-		pc_set_attrs(entry, ca);
+	if (S_ISREG(ce->ce_mode)) {
+		entry->ca = *ca;
+		entry->has_attrs = 1;
+	}
 	if (!pc_is_eligible(pc, entry))
 		return -1;
 
@@ -83,7 +84,6 @@ static void write_sequentially(struct parallel_checkout *pc,
 {
 	struct cache_entry *ce = entry->ce;
 	int *nr_checkouts = entry->nr_checkouts;
-	struct conv_attrs ca;
 	int was_lost = entry->status == CHECKOUT_PENDING && entry->was_sent;
 	int was_matched = ce->ce_flags & CE_MATCHED;
 	size_t matched = was_lost && pc->state->clone ?
@@ -94,16 +94,15 @@ static void write_sequentially(struct parallel_checkout *pc,
 	if (was_lost && !pc->state->force)
 		remove_leftover(pc, ce);
 
+	if (clear_only)
+		pc->fallback.clearing = entry;
+
 	/*
 	 * Attributes are those of the moment when the entry was offered; the
 	 * files that they come from may have been written since then.
 	 */
-	if (entry->has_attrs)
-		pc_get_attrs(entry, &ca);
-	if (clear_only)
-		pc->fallback.clearing = entry;
-	if (checkout_entry_ca(ce, entry->has_attrs ? &ca : NULL, pc->state,
-			      NULL, nr_checkouts) < 0)
+	if (checkout_entry_ca(ce, entry->has_attrs ? &entry->ca : NULL,
+			      pc->state, NULL, nr_checkouts) < 0)
 		pc->errs = 1;
 	if (clear_only && !pc->fallback.clearing)
 		return;		/* queued */

@@ -27,13 +27,17 @@
 /* Not to be waited for longer at once, so that it is noticed if we are stopped. */
 #define MAX_WAIT_MS 1000
 
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 static void close_pipes(struct pool_worker *worker)
 {
-	if (worker->cp.in >= 0)
-		close(worker->cp.in);
-	if (worker->cp.out >= 0)
-		close(worker->cp.out);
-	worker->cp.in = worker->cp.out = -1;
+	close_fd(&worker->cp.in);
+	close_fd(&worker->cp.out);
 }
 
 /*
@@ -293,8 +297,7 @@ static void send_frames(struct pool_worker *worker)
 		 * It has closed its end. There may be answers in the other
 		 * pipe still; when these are read, the worker is lost.
 		 */
-		close(worker->cp.in);
-		worker->cp.in = -1;
+		close_fd(&worker->cp.in);
 		n = worker->out.len - worker->out_sent;
 	}
 	sigchain_pop(SIGPIPE);
@@ -526,10 +529,8 @@ int pool_next_lost(struct worker_pool *pool, uint32_t *id)
 void pool_hang_up(struct worker_pool *pool)
 {
 	for (int i = 0; i < pool->nr; i++)
-		if (pool->workers[i].running && pool->workers[i].cp.in >= 0) {
-			close(pool->workers[i].cp.in);
-			pool->workers[i].cp.in = -1;
-		}
+		if (pool->workers[i].running)
+			close_fd(&pool->workers[i].cp.in);
 }
 
 /* Wait for a worker that was told to end, and whose pipe ends with it. */

@@ -23,25 +23,15 @@ struct content {
 	struct stream_filter *filter;
 };
 
-/* Blobs that are larger are streamed where there is no memory for them. */
+/* The object store streams loose blobs that are larger. */
 #define SMALL_BLOB (1024 * 1024)
+
+/* Loose blobs that are larger may not fit in memory; entry.c streams them. */
+#define MAX_LOOSE_IN_CORE (16 * 1024 * 1024)
 
 static int is_big(const struct checkout_writer *writer, size_t size)
 {
 	return size > repo_settings_get_big_file_threshold(writer->repo);
-}
-
-static int have_memory_for(size_t size)
-{
-	void *volatile buf;	/* or compilers leave out the attempt */
-
-	if (size <= SMALL_BLOB)
-		return 1;
-	buf = malloc(size + 1);
-	if (!buf)
-		return 0;
-	free(buf);
-	return 1;
 }
 
 /* What convert.c has to know about it. */
@@ -65,10 +55,11 @@ static void get_attrs(const struct checkout_conversion *conv,
  * streaming filter in another way than in core, and entry.c streams it.
  */
 static int is_better_streamed(const struct checkout_writer *writer,
-			      const struct checkout_item *item, size_t size)
+			      const struct checkout_item *item,
+			      const struct object_info *oi)
 {
-	return is_big(writer, size) || item->conv.ident ||
-		!have_memory_for(size);
+	return is_big(writer, *oi->sizep) || item->conv.ident ||
+		(oi->whence == OI_LOOSE && *oi->sizep > MAX_LOOSE_IN_CORE);
 }
 
 /*
@@ -139,7 +130,7 @@ static int load_content(struct checkout_writer *writer,
 		return -1;
 
 	get_attrs(&item->conv, &ca);
-	if (S_ISREG(item->mode) && is_better_streamed(writer, item, size)) {
+	if (S_ISREG(item->mode) && is_better_streamed(writer, item, &oi)) {
 		content->size = size;
 		content->filter = get_stream_filter_ca(&ca, &item->oid);
 		if (content->filter && is_streamed(writer, &oi))
@@ -303,11 +294,12 @@ static void trace_conflict(const char *where, const struct checkout_item *item)
 int writer_open(struct checkout_writer *writer, struct repository *repo,
 		const char *root, int want_stat)
 {
+	static const struct dir_handles closed = DIR_HANDLES_INIT;
+
 	memset(writer, 0, sizeof(*writer));
 	writer->repo = repo;
 	writer->want_stat = !!want_stat;
-	strbuf_init(&writer->dirs.path, 0);
-	strbuf_init(&writer->dirs.root, 0);
+	writer->dirs = closed;
 	return dirs_open_root(&writer->dirs, root);
 }
 

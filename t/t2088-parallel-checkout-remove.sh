@@ -369,43 +369,11 @@ done
 
 # An entry can be up to date without anybody having looked at its path. What is
 # not tracked there must not be lost.
-for flag in assume-unchanged skip-worktree
-do
-	test_expect_success "a directory at the path of an entry with $flag" '
-		rm -rf unseen &&
-		git init -q unseen &&
-		(
-			cd unseen &&
-			echo one >file &&
-			echo one >other &&
-			git add . &&
-			git commit -q -m one &&
-			git tag one &&
-			git rm -q file &&
-			git commit -q -m two &&
-			git tag two &&
-			git checkout -q one &&
-			git update-index --$flag file &&
-			rm file &&
-			mkdir file &&
-			echo precious >file/untracked
-		) &&
-		test_must_fail git -c checkout.workers=2 \
-			-c checkout.thresholdForParallelism=0 -C unseen \
-			checkout two 2>err &&
-		test_grep "would lose untracked files" err &&
-		test_path_is_file unseen/file/untracked &&
-		(cd unseen && test_cmp_rev one HEAD)
-	'
-done
-
-test_expect_success 'a directory at a path that fsmonitor has not told of' '
-	test_when_finished "rm -rf unseen" &&
+# usage: setup_unseen
+# HEAD has an entry that "two" has not.
+setup_unseen () {
 	rm -rf unseen &&
 	git init -q unseen &&
-	test_hook -C unseen --setup fsmonitor-test <<-\EOF &&
-	printf "last_update_token\0"
-	EOF
 	(
 		cd unseen &&
 		echo one >file &&
@@ -416,21 +384,46 @@ test_expect_success 'a directory at a path that fsmonitor has not told of' '
 		git rm -q file &&
 		git commit -q -m two &&
 		git tag two &&
-		git checkout -q one &&
-		git config core.fsmonitor .git/hooks/fsmonitor-test &&
-		git config core.fsmonitorHookVersion 2 &&
-		git update-index --fsmonitor &&
-		git status &&
-		git ls-files -f file >actual &&
-		echo "h file" >expect &&
-		test_cmp expect actual &&
-		rm file &&
-		mkdir file &&
-		echo precious >file/untracked
-	) &&
-	test_must_fail git -C unseen checkout two 2>err &&
+		git checkout -q one
+	)
+}
+
+# usage: check_unseen
+# What nobody knows to be at the path of that entry stays there.
+check_unseen () {
+	rm unseen/file &&
+	mkdir unseen/file &&
+	echo precious >unseen/file/untracked &&
+	test_must_fail git -c checkout.workers=2 \
+		-c checkout.thresholdForParallelism=0 -C unseen \
+		checkout two 2>err &&
 	test_grep "would lose untracked files" err &&
-	test_path_is_file unseen/file/untracked
+	test_path_is_file unseen/file/untracked &&
+	(cd unseen && test_cmp_rev one HEAD)
+}
+
+for flag in assume-unchanged skip-worktree
+do
+	test_expect_success "a directory at the path of an entry with $flag" '
+		setup_unseen &&
+		git -C unseen update-index --$flag file &&
+		check_unseen
+	'
+done
+
+test_expect_success 'a directory at a path that fsmonitor has not told of' '
+	setup_unseen &&
+	test_hook -C unseen --setup fsmonitor-test <<-\EOF &&
+	printf "last_update_token\0"
+	EOF
+	git -C unseen config core.fsmonitor .git/hooks/fsmonitor-test &&
+	git -C unseen config core.fsmonitorHookVersion 2 &&
+	git -C unseen update-index --fsmonitor &&
+	git -C unseen status &&
+	git -C unseen ls-files -f file >actual &&
+	echo "h file" >expect &&
+	test_cmp expect actual &&
+	check_unseen
 '
 
 test_done

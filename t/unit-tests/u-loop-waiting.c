@@ -20,7 +20,7 @@ static const char *rounds_path(struct waiting_loop *loop, size_t i)
 {
 	struct rounds *rounds = loop->data;
 
-	return dirs[i % rounds->dirs];
+	return dirs[rounds->dirs ? i % rounds->dirs : 0];
 }
 
 static void iterate(struct waiting_loop *loop)
@@ -74,8 +74,7 @@ static int run(struct rounds *rounds, size_t nr, int start, int *threads)
 	int n = 0;
 
 	CALLOC_ARRAY(rounds->done, nr + 1);
-	*threads = start ? waiting_loop_run(&loop, start) :
-		waiting_loop_try(&loop);
+	*threads = waiting_loop_run(&loop, start);
 	for (size_t i = 0; i < nr && n >= 0; i++)
 		n = rounds->done[i] > 1 ? -1 : n + rounds->done[i];
 	cl_assert_equal_i(rounds->threads, *threads);
@@ -89,7 +88,7 @@ void test_loop_waiting__all_once(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		for (int start = 1; start <= 200; start = start * 3 + 1) {
-			struct rounds rounds = { .dirs = 1 };
+			struct rounds rounds = { 0 };
 			int max = start < WAITING_LOOP_MAX_THREADS ?
 				start : WAITING_LOOP_MAX_THREADS;
 			int threads, n = run(&rounds, numbers[i], start,
@@ -103,11 +102,10 @@ void test_loop_waiting__all_once(void)
 
 void test_loop_waiting__waiting(void)
 {
-	struct rounds waiting = { .wait_us = 3000, .dirs = 1 };
-	struct rounds few = { .wait_us = 3000, .dirs = 1 };
-	struct rounds busy = { .spin_us = 2000, .dirs = 1 };
-	struct rounds beside = { .wait_us = 3000, .dirs = 1,
-				 .without_waits = 20 };
+	struct rounds waiting = { .wait_us = 3000 };
+	struct rounds few = { .wait_us = 3000 };
+	struct rounds busy = { .spin_us = 2000 };
+	struct rounds beside = { .wait_us = 3000, .without_waits = 20 };
 	int threads;
 
 	skip_unless_waiting_is_known();
@@ -325,18 +323,17 @@ void test_loop_waiting__slices(void)
 
 void test_loop_waiting__try(void)
 {
-	struct rounds fast = { .dirs = 1 };
-	struct rounds waiting = { .wait_us = 3000, .dirs = 1 };
-	struct rounds late = { .wait_us = 3000, .dirs = 1,
-			       .without_looks = 300 };
+	struct rounds fast = { 0 };
+	struct rounds waiting = { .wait_us = 3000 };
+	struct rounds late = { .wait_us = 3000, .without_looks = 300 };
 	int threads, n;
 
 	n = run(&fast, 900, 0, &threads);
 	cl_assert_equal_i(threads, 1);
 	cl_assert_gt_i(n, 0);
 	cl_assert_lt_i(n, 50);
-	cl_assert_equal_i(run(&(struct rounds){ .dirs = 1 }, 0, 0, &threads), 0);
-	cl_assert_equal_i(run(&(struct rounds){ .dirs = 1 }, 3, 0, &threads), 3);
+	cl_assert_equal_i(run(&(struct rounds){ 0 }, 0, 0, &threads), 0);
+	cl_assert_equal_i(run(&(struct rounds){ 0 }, 3, 0, &threads), 3);
 
 #ifndef RUSAGE_THREAD
 	return;
