@@ -48,6 +48,7 @@ $(call one_path,the current folder,$(CURDIR))
 ifneq ($(filter install,$(MAKECMDGOALS)),)
 $(if $(strip $(prefix)),,$(error say where: make install prefix=DIR))
 $(call one_path,prefix,$(prefix))
+$(if $(filter ~%,$(prefix)),$(error prefix='$(prefix)': the shell has left the ~ in it; say $$HOME))
 endif
 
 # What is built is built from a base and has a folder; see scripts/base. (Make
@@ -92,9 +93,12 @@ baseline:
 install: all
 	@+$(submake) -C $(BUILD)/git install prefix='$(abspath $(prefix))'
 
-.PHONY: demo bench bench-auto bench-network bench-clone bench-refs perf
-demo: all baseline
+.PHONY: demo-check demo bench bench-auto bench-network bench-clone bench-refs perf
+demo: demo-check all baseline
 	@scripts/demo
+
+demo-check:
+	@scripts/demo --check
 
 # The benchmark runner's own options: make bench BENCH_ARGS='--help'
 bench: all baseline
@@ -144,9 +148,12 @@ check-style:
 	@scripts/deps --check test
 	@scripts/check-style
 
-.PHONY: series export deps clean
-series: all
+.PHONY: series-check series export deps clean
+series: series-check all
 	@scripts/series
+
+series-check:
+	@scripts/series --check
 
 export:
 	@scripts/export

@@ -66,6 +66,13 @@ case $build in
 	die "the build folder's path has a space: '$build'
   name another one: make BUILD=/path" ;;
 esac
+if real=$(cd "$build" 2>/dev/null && pwd -P)
+then
+	case $(cd "$top" && pwd -P)/ in
+	"${real%/}"/*)
+		die "BUILD='$BUILD': that folder holds this project; name one for the build" ;;
+	esac
+fi
 cache=${CACHE:-$top/.cache}
 case $cache in
 /*) ;;
