@@ -51,6 +51,8 @@ $(call one_path,prefix,$(prefix))
 $(if $(filter ~%,$(prefix)),$(error prefix='$(prefix)': the shell has left the ~ in it; say $$HOME))
 endif
 
+$(if $(BUILD),$(call one_path,BUILD,$(BUILD)))
+
 # What is built is built from a base and has a folder; see scripts/base. (Make
 # before 4.4 does not export to $(shell).)
 ifneq ($(filter-out clean deps check-style,$(or $(MAKECMDGOALS),all)),)
@@ -63,7 +65,6 @@ endif
 main_base := $(firstword $(shell sed '/^\#/d' base/list))
 override BUILD := $(or $(BUILD),$(if $(filter $(main_base),$(BASE)),build,build-$(BASE)))
 endif
-$(if $(BUILD),$(call one_path,BUILD,$(BUILD)))
 override BUILD := $(if $(BUILD),$(abspath $(BUILD)))
 UPSTREAM_MODES ?= 2 default
 
