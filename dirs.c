@@ -113,7 +113,7 @@ static int current_fd(const struct dir_handles *dirs)
 	return dirs->level[dirs->nr - 1].fd;
 }
 
-/* Of a symbolic link that is not to be followed, not all systems say ELOOP. */
+/* Not all systems say ELOOP of a symbolic link that must not be followed. */
 static int is_link_error(int err)
 {
 #ifdef EFTYPE

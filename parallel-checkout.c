@@ -13,6 +13,7 @@
 #include "parse.h"
 #include "read-cache-ll.h"
 #include "repository.h"
+#include "run-command.h"
 #include "trace2.h"
 
 static struct parallel_checkout parallel_checkout;
@@ -41,6 +42,8 @@ size_t parallel_checkout_taken(void)
  * Something has ended this process while entries are queued or in flight: bad
  * attributes of a later entry, a bad argument, or what cannot be cleared away.
  * The sequential code has written by then what comes before, so do that now.
+ * That may die, too: exit() in an exit handler goes on with the handlers that
+ * are left.
  */
 static void catch_up_at_exit(void)
 {
@@ -54,17 +57,22 @@ static void catch_up_at_exit(void)
 	pc->progress = NULL;
 	pc->finishing = 1;
 	pc_write_queued(pc);
-	if (!clearing)
-		pc_do_put_off(pc, 0, 1);
+	pc_write_put_off(pc, clearing ? pc->fallback.turn : pc->nr);
 }
 
-void pc_watch_exit(const struct parallel_checkout *pc)
+/*
+ * Handlers run in reverse order, and ours needs the workers and filters that
+ * the one of run-command.c ends.
+ */
+static void watch_exit(void)
 {
-	static int handlers;
-	int needed = pc_has_workers(pc) ? 2 : 1;
+	static int watched;
 
-	for (; handlers < needed; handlers++)
-		atexit(catch_up_at_exit);
+	if (watched)
+		return;
+	watched = 1;
+	install_child_cleanup_handlers();
+	atexit(catch_up_at_exit);
 }
 
 /* Returns 1 if this process is to be alone, for now at least. */
@@ -85,7 +93,7 @@ static int init_parallel_checkout(struct parallel_checkout *pc,
 	strbuf_init(&pc->path, 0);
 	queue_init(&pc->queue);
 	collision_init(&pc->lookup.names, ignore_case);
-	pc_watch_exit(pc);
+	watch_exit();
 
 	/*
 	 * Without this we cannot rely on waitpid() to tell what happened to our
@@ -214,13 +222,16 @@ static void catch_up(struct parallel_checkout *pc)
 	pc_enter(pc, accepting_phase(pc, phase == PHASE_ALONE));
 }
 
-/* Are entries with this state accepted now? */
-static int is_accepting(const struct parallel_checkout *pc,
-			const struct checkout *state)
+static int is_accepting(const struct parallel_checkout *pc)
 {
-	return state == pc->state &&
-		(pc->phase == PHASE_ALONE || pc->phase == PHASE_QUEUEING ||
-		 pc->phase == PHASE_STREAMING);
+	return pc->phase == PHASE_ALONE || pc->phase == PHASE_QUEUEING ||
+		pc->phase == PHASE_STREAMING;
+}
+
+void parallel_checkout_catch_up(void)
+{
+	if (is_accepting(&parallel_checkout))
+		catch_up(&parallel_checkout);
 }
 
 /* The entry may be written by anybody, and nobody has looked at its path. */
@@ -255,7 +266,7 @@ int parallel_checkout_offer(struct cache_entry *ce,
 	};
 	enum checkout_barrier barrier;
 
-	if (!is_accepting(pc, state))
+	if (state != pc->state || !is_accepting(pc))
 		return -1;
 
 	barrier = pc_find_barrier(pc, ce);
@@ -288,7 +299,7 @@ int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
 		.nr_checkouts = nr_checkouts,
 	};
 
-	if (!is_accepting(pc, state) || pc->at_its_turn)
+	if (state != pc->state || !is_accepting(pc) || pc->at_its_turn)
 		return -1;
 
 	/*

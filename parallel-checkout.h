@@ -100,6 +100,13 @@ void parallel_checkout_begin(const struct checkout *state,
  */
 int parallel_checkout_finish(void);
 
+/*
+ * Finish those that have been taken so far. A user does that before it changes
+ * something in the working tree itself, or runs something that may look at it.
+ * Nothing is done where no entries are accepted.
+ */
+void parallel_checkout_catch_up(void);
+
 /* The number of entries that have been taken so far. */
 size_t parallel_checkout_taken(void);
 

@@ -324,7 +324,6 @@ void pc_start_workers(struct parallel_checkout *pc)
 		  the_hash_algo, !pc->config.nr);
 	d->pool_started = 1;
 	start_more(pc, nr);
-	pc_watch_exit(pc);
 	trace_workers(pc, pc->config.nr ? "configured" : d->tune.why);
 	if (pc->phase == PHASE_QUEUEING && pc_has_workers(pc))
 		pc_enter(pc, PHASE_STREAMING);

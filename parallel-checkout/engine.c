@@ -95,7 +95,7 @@ void pc_put_off(struct parallel_checkout *pc, struct queued_entry *entry)
 
 void pc_reset_entries(struct parallel_checkout *pc)
 {
-	pc->nr = pc->put_offs = 0;
+	pc->nr = pc->put_offs = pc->fallback.fetched = 0;
 	queue_release(&pc->queue);
 }
 

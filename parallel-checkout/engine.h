@@ -87,7 +87,7 @@ struct parallel_checkout {
 	struct progress *progress;
 	unsigned int *progress_cnt;
 	struct checkout_workers config;
-	unsigned at_once : 1;		/* PHASE_ALONE is not to be left */
+	unsigned at_once : 1;		/* stay in PHASE_ALONE */
 	unsigned at_its_turn : 1;	/* what was offered last is entry.c's */
 	unsigned finishing : 1;		/* nothing comes after what is queued */
 	unsigned removed_alone : 1;	/* PHASE_REMOVING_ALONE was never left */
@@ -125,14 +125,6 @@ struct parallel_checkout {
 
 /* Change the phase; a BUG() if that is not possible now. */
 void pc_enter(struct parallel_checkout *pc, enum checkout_phase phase);
-
-/*
- * Have what is taken written if the process exits before that. To be called
- * at the beginning, and when there are workers: exit handlers run in reverse
- * order, and this one has to run before the one with which run-command.c ends
- * them.
- */
-void pc_watch_exit(const struct parallel_checkout *pc);
 
 /* Is there anything that has been taken and is not written yet? */
 int pc_is_behind(const struct parallel_checkout *pc);

@@ -122,24 +122,33 @@ static void write_sequentially(struct parallel_checkout *pc,
 	pc_advance_progress(pc);
 }
 
-/* Fetch what the entries that were put off lack in a partial clone, in one go. */
-static void fetch_missing(const struct parallel_checkout *pc)
+static int lacks_blob(const struct parallel_checkout *pc,
+		      const struct queued_entry *entry)
+{
+	return entry->put_off && pc_has_eligible_type(pc, entry->ce) &&
+		!(entry->ce->ce_flags & CE_WT_REMOVE) &&
+		object_info_here(the_repository, &entry->ce->oid, NULL,
+				 OBJECT_INFO_QUICK);
+}
+
+/*
+ * In a partial clone, fetch what this entry and those that were put off after
+ * it lack, in one go, if this one lacks its blob.
+ */
+static void fetch_missing(struct parallel_checkout *pc, size_t i)
 {
 	struct oid_array missing = OID_ARRAY_INIT;
 
-	if (!repo_has_promisor_remote(the_repository))
+	if (i < pc->fallback.fetched ||
+	    !repo_has_promisor_remote(the_repository) ||
+	    !lacks_blob(pc, &pc->entries[i]))
 		return;
-	for (size_t i = 0; i < pc->nr; i++) {
-		const struct queued_entry *entry = &pc->entries[i];
-
-		if (entry->put_off && pc_has_eligible_type(pc, entry->ce) &&
-		    !(entry->ce->ce_flags & CE_WT_REMOVE) &&
-		    object_info_here(the_repository, &entry->ce->oid, NULL,
-				     OBJECT_INFO_QUICK))
-			oid_array_append(&missing, &entry->ce->oid);
-	}
+	for (; i < pc->nr; i++)
+		if (lacks_blob(pc, &pc->entries[i]))
+			oid_array_append(&missing, &pc->entries[i].ce->oid);
 	promisor_remote_get_direct(the_repository, missing.oid, missing.nr);
 	oid_array_clear(&missing);
+	pc->fallback.fetched = pc->nr;
 }
 
 /* Can the workers write an entry that was put off, when its path is clear? */
@@ -165,22 +174,30 @@ static void do_second_round(struct parallel_checkout *pc)
 	queue_release(&pc->queue);	/* IDs begin anew */
 	pc_enter(pc, PHASE_CLEARING);
 	for (size_t i = 0; i < pc->nr; i++)
-		if (is_for_second_round(pc, &pc->entries[i]))
+		if (is_for_second_round(pc, &pc->entries[i])) {
+			pc->fallback.turn = i;
+			fetch_missing(pc, i);
 			write_sequentially(pc, &pc->entries[i], 1);
+		}
 	pc_write_queued(pc);
+}
+
+void pc_write_put_off(struct parallel_checkout *pc, size_t end)
+{
+	for (size_t i = 0; i < end; i++)
+		if (pc->entries[i].put_off) {
+			fetch_missing(pc, i);
+			write_sequentially(pc, &pc->entries[i], 0);
+		}
 }
 
 void pc_do_put_off(struct parallel_checkout *pc, int workers_help, int is_last)
 {
-	fetch_missing(pc);
 	workers_help = workers_help && pc_has_workers(pc);
 	if (workers_help && pc->put_offs >= MIN_SECOND_ROUND &&
 	    !has_removals(pc))
 		do_second_round(pc);
 	if (workers_help && is_last)
 		pool_hang_up(&pc->dispatch.pool);
-
-	for (size_t i = 0; i < pc->nr; i++)
-		if (pc->entries[i].put_off)
-			write_sequentially(pc, &pc->entries[i], 0);
+	pc_write_put_off(pc, pc->nr);
 }

@@ -17,7 +17,9 @@ struct queued_entry;
 struct checkout_fallback {
 	/* Given to entry.c only to have its path cleared. */
 	struct queued_entry *clearing;
+	size_t turn;		/* its number, and then that of the next one */
 
+	size_t fetched;		/* what entries below that lacked is here */
 	uintmax_t bytes;	/* written by entry.c */
 };
 
@@ -28,6 +30,9 @@ struct checkout_fallback {
  * there is nothing else to come. From PHASE_DRAINED to PHASE_DRAINED.
  */
 void pc_do_put_off(struct parallel_checkout *pc, int workers_help, int is_last);
+
+/* The same for entries numbered below `end` alone, all of them by entry.c. */
+void pc_write_put_off(struct parallel_checkout *pc, size_t end);
 
 /* See parallel_checkout_offer_cleared(). */
 int pc_offer_cleared(struct parallel_checkout *pc, struct cache_entry *ce,

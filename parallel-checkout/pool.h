@@ -112,7 +112,7 @@ void pool_init(struct worker_pool *pool, int max,
  * none, and the caller has to cope. Unless the pool is quiet, the reason has
  * been reported then.
  *
- * What the processes say themselves is not to be seen, unless there is a trace:
+ * What the processes say themselves is hidden, unless there is a trace:
  * it is about their own troubles, and what they could not do is done again.
  */
 int pool_start(struct worker_pool *pool, int nr, const struct strvec *args);

@@ -453,6 +453,60 @@ each_setting 'a clean filter sees new versions, too' '
 	test_cmp expect repo/z.txt
 '
 
+each_setting 'a file that has no stage 2 is removed at its turn' '
+	init_repo main &&
+	add_large_files &&
+	for i in $(test_seq 150)
+	do
+		echo $i >repo/b$i || return 1
+	done &&
+	echo base >repo/m &&
+	echo base >repo/n &&
+	commit base &&
+	git -C repo checkout -q -b side &&
+	echo side >repo/m &&
+	echo side >repo/n &&
+	commit side &&
+	git -C repo checkout -q main &&
+	git -C repo rm -q m n &&
+	git -C repo commit -q -m gone &&
+	test_must_fail git -C repo merge side &&
+	rm repo/.a? repo/b* &&
+	$GIT -C repo restore --ours . &&
+	test_path_is_missing repo/m &&
+	test_path_is_missing repo/n &&
+	test_path_is_missing repo/.git/index.lock &&
+	git -C repo diff --name-only --diff-filter=M >actual &&
+	test_must_be_empty actual &&
+	git -C repo diff --name-only --diff-filter=D >actual &&
+	test_must_be_empty actual
+'
+
+each_setting 'a merge driver sees what comes before' '
+	init_repo main &&
+	add_large_files &&
+	for i in $(test_seq 150)
+	do
+		echo $i >repo/b$i || return 1
+	done &&
+	echo base >repo/m &&
+	commit base &&
+	git -C repo checkout -q -b side &&
+	echo side >repo/m &&
+	commit side &&
+	git -C repo checkout -q main &&
+	echo main >repo/m &&
+	commit main &&
+	test_must_fail git -C repo merge side &&
+	mkdir -p repo/.git/info &&
+	echo "m merge=count" >repo/.git/info/attributes &&
+	git -C repo config merge.count.driver "ls b* >%A" &&
+	(cd repo && ls b*) >expect &&
+	rm repo/.a? repo/b* &&
+	$GIT -C repo checkout -q -m -- . &&
+	test_cmp expect repo/m
+'
+
 each_setting 'a required driver without a command' '
 	init_repo main &&
 	echo "f filter=x" >repo/.gitattributes &&
@@ -597,6 +651,30 @@ each_setting 'blobs of files that are to be removed are not fetched' '
 	test_path_is_missing clone/z
 '
 
+each_setting 'a blob cannot be fetched: filters before it have run' '
+	init_repo main &&
+	for i in 1 2 3
+	do
+		echo $i >repo/b$i || return 1
+	done &&
+	echo c >repo/c.x &&
+	test-tool genrandom m 1000 >repo/m &&
+	commit files &&
+	git -C repo config uploadpack.allowFilter true &&
+	git -C repo config uploadpack.allowAnySHA1InWant true &&
+	git clone -q --no-checkout --filter=blob:limit=100 \
+		"file://$(pwd)/repo" clone &&
+	mkdir -p clone/.git/info &&
+	echo "*.x filter=x" >clone/.git/info/attributes &&
+	git -C clone config filter.x.smudge "tr c d" &&
+	git -C clone config remote.origin.url "file://$(pwd)/none" &&
+	git -C clone read-tree HEAD &&
+	test_must_fail $GIT -C clone checkout-index -f -a 2>err &&
+	echo d >expect &&
+	test_cmp expect clone/c.x &&
+	test_path_is_missing clone/m
+'
+
 each_setting 'SIGCHLD is ignored' '
 	git clone -q -n ../files files &&
 	(
@@ -718,6 +796,32 @@ each_setting 'attributes are bad: what comes before is written' '
 	test_cmp expect actual
 '
 
+each_setting 'attributes are bad: filters that are running go on' '
+	init_repo main &&
+	for f in a.rot b.rot c d.rot z
+	do
+		echo $f >repo/$f || return 1
+	done &&
+	commit files &&
+	rm repo/* &&
+	mkdir -p repo/.git/info &&
+	{
+		echo "*.rot filter=rot" &&
+		echo "z working-tree-encoding"
+	} >repo/.git/info/attributes &&
+	git -C repo config filter.rot.process \
+		"test-tool rot13-filter --log=/dev/null clean smudge" &&
+	test_must_fail $GIT -C repo checkout-index -f -a 2>err &&
+	test_line_count = 1 err &&
+	test_grep "no valid working-tree-encodings" err &&
+	for f in n.ebg o.ebg c q.ebg
+	do
+		echo $f || return 1
+	done >expect &&
+	(cd repo && cat a.rot b.rot c d.rot) >actual &&
+	test_cmp expect actual
+'
+
 each_setting 'an argument is bad: what comes before is written' '
 	init_for_end &&
 	test_must_fail $GIT -C repo checkout-index -f -u .a1 .a2 .a3 .a4 \
@@ -760,12 +864,15 @@ each_setting SANITY 'a directory cannot be removed: what comes before is written
 		>repo/$f/x || return 1
 	done &&
 	chmod a-w repo/d/f77 &&
+	mkdir -p repo/.git/info &&
+	echo "*5 filter=x" >repo/.git/info/attributes &&
+	git -C repo config filter.x.smudge "tr f g" &&
 	sort names | sed "/f77/,\$d" >before &&
 	test_when_finished "chmod u+w case/repo/d/f77" &&
 	test_must_fail $GIT -C repo checkout -f HEAD 2>err &&
 	chmod u+w repo/d/f77 &&
 	test_grep "cannot unlink .d/f77/x" err &&
-	cat before >expect &&
+	sed "/5\$/s/f/g/" before >expect &&
 	(cd repo && cat $(cat ../before)) >actual &&
 	test_cmp expect actual
 '
