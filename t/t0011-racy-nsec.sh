@@ -4,12 +4,16 @@
 test_description='racily clean files and nanoseconds
 
 A file with the mtime of the index, in seconds, is compared by content, unless
-nanoseconds prove that it is unchanged. A clean filter that keeps a record shows
-which files were compared.
+nanoseconds prove that it is unchanged, which they do if Git has written it
+itself. A clean filter that keeps a record shows which files were compared.
 '
 
 TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
+
+# The index is looked into.
+GIT_TEST_SPLIT_INDEX=false
+export GIT_TEST_SPLIT_INDEX
 
 test_lazy_prereq NANOSECONDS '
 	>file &&
@@ -28,19 +32,50 @@ touch_ns () {
 	touch -d "@$2.$(printf "%09d" "$3")" "$1"
 }
 
-# "file" with the content of HEAD, and its stat data in the index. Sets $sec and
-# $nsec to its time, and leaves some nanoseconds to either end of the second.
-fresh () {
+# usage: write_file <command>...
+#
+# Write "file", with the content of HEAD, by the command. Sets $sec and $nsec to
+# its time, and leaves some nanoseconds to either end of the second.
+write_file () {
 	nsec=0 &&
 	while test "$nsec" -lt 10 || test "$nsec" -gt 900000000
 	do
 		rm -f file &&
-		echo one >file &&
+		"$@" &&
 		time=$(stat -c %.9Y file) &&
 		sec=${time%.*} &&
 		nsec=$(expr "1${time#*.}" - 1000000000) || return 1
-	done &&
-	git update-index --refresh
+	done
+}
+
+# "file" has been written by Git, and its stat data are in the index.
+fresh () {
+	write_file git checkout-index -f -u file
+}
+
+write_one () {
+	echo one >file
+}
+
+# usage: fresh_of_others <git-command>...
+#
+# The same, but somebody else has written it, and Git takes the stat data.
+fresh_of_others () {
+	write_file write_one &&
+	git "$@"
+}
+
+# As if Git had written the file and found the time that it has now. Its entry
+# is the first one; behind a header of 12 bytes and the seconds come the
+# nanoseconds of the ctime.
+own_ctime () {
+	time=$(stat -c %.9Z file) &&
+	ctime=$(expr "1${time#*.}" - 1000000000) &&
+	for shift in 24 16 8 0
+	do
+		printf "\\$(printf %03o $((($ctime >> $shift) & 255)))" || return 1
+	done >bytes &&
+	dd if=bytes of=.git/index bs=1 seek=16 conv=notrunc
 }
 
 # usage: index_at <nanoseconds after the time of "file">
@@ -83,6 +118,21 @@ test_expect_success 'index is newer by nanoseconds: not compared' '
 	test_status clean not-read
 '
 
+# Somebody may be writing it while its stat data are taken.
+for command in "add file" "update-index file" "update-index --refresh"
+do
+	test_expect_success "file that only \"$command\" has seen: compared" '
+		fresh_of_others $command &&
+		index_at 1 &&
+		test_status clean read &&
+
+		# but for who has written it, nanoseconds would prove it
+		own_ctime &&
+		touch_ns .git/index $sec 999999999 &&
+		test_status clean not-read
+	'
+done
+
 test_expect_success 'index is of the same nanosecond: compared' '
 	fresh &&
 	index_at 0 &&
@@ -105,6 +155,7 @@ test_expect_success 'no nanoseconds in the file: compared' '
 	fresh &&
 	touch_ns file $sec 0 &&
 	git update-index --refresh &&
+	own_ctime &&
 	touch_ns .git/index $sec 999999999 &&
 	test_status clean read
 '
@@ -128,6 +179,7 @@ test_expect_success 'mtime before the index, but ctime after it: compared' '
 	fresh &&
 	touch_ns file $sec 1 &&
 	git update-index --refresh &&
+	own_ctime &&
 	touch_ns .git/index $sec 2 &&
 	test_status clean read
 '
