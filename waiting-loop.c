@@ -12,6 +12,12 @@
 /* Judge by this many looks, and give no more while threads are to be added. */
 #define FIRST_SHARE 4
 
+/*
+ * There may be nothing to look at in a large part of the iterations. Do not stay
+ * alone for more of them than this, as they take some time as well.
+ */
+#define MAX_ALONE 4000
+
 /* Do not come back for each few microseconds of work. */
 #define MAX_SHARE 500
 
@@ -224,10 +230,10 @@ static void take_share(struct waiting_loop *loop,
 	loop->left -= share->end - share->begin;
 }
 
-/* With the mutex. What do the first looks tell? */
+/* With the mutex. What do the first looks tell, if there have been any? */
 static void judge_alone(struct waiting_loop *loop, int is_judged, int waited)
 {
-	if (!is_judged && loop->trying)
+	if (!is_judged && (loop->trying || loop->nr - loop->left < MAX_ALONE))
 		return;
 	if (waited && ++loop->slow_shares < SLOW_SHARES)
 		return;

@@ -106,6 +106,8 @@ void test_loop_waiting__waiting(void)
 	struct rounds few = { .wait_us = 3000 };
 	struct rounds busy = { .spin_us = 2000 };
 	struct rounds beside = { .wait_us = 3000, .without_waits = 20 };
+	struct rounds late = { .wait_us = 3000, .without_looks = 300 };
+	struct rounds never = { .without_looks = 20000 };
 	int threads;
 
 	skip_unless_waiting_is_known();
@@ -119,6 +121,12 @@ void test_loop_waiting__waiting(void)
 	cl_assert_equal_i(threads, 3);
 	/* what waits beside others may do so because of them */
 	cl_assert_equal_i(run(&beside, 300, 3, &threads), 300);
+	cl_assert_equal_i(threads, 3);
+	/* what does not even look does not tell */
+	cl_assert_equal_i(run(&late, 1500, 2, &threads), 1500);
+	cl_assert_gt_i(threads, 4);
+	/* but threads do not wait for that forever */
+	cl_assert_equal_i(run(&never, 20000, 3, &threads), 20000);
 	cl_assert_equal_i(threads, 3);
 }
 
