@@ -6,10 +6,12 @@
 #include "unit-test.h"
 #include "dir.h"
 #include "reftable/merged.h"
+#include "reftable/reftable-error.h"
 #include "reftable/reftable-iterator.h"
 #include "reftable/reftable-merged.h"
 #include "reftable/reftable-record.h"
 #include "reftable/reftable-stack.h"
+#include "reftable/reftable-table.h"
 #include "reftable/reftable-writer.h"
 
 /* types of blocks, as they are in the files */
@@ -208,6 +210,22 @@ void test_reftable_bounded__bounded_refs(void)
 		check_refs(&it, cases[i].want);
 		reftable_iterator_destroy(&it);
 	}
+}
+
+/* Only a merged table has tombstones to skip. */
+void test_reftable_bounded__bound_of_single_table(void)
+{
+	struct reftable_iterator it = { 0 }, empty = { 0 };
+
+	cl_assert(!reftable_table_init_ref_iterator(merged->tables[0], &it));
+	cl_assert_equal_i(reftable_iterator_bound_refs(&it, "b/"),
+			  REFTABLE_API_ERROR);
+	cl_assert(!reftable_iterator_seek_ref(&it, ""));
+	check_refs(&it, "a b b/1 b/2 c d ");
+	reftable_iterator_destroy(&it);
+
+	cl_assert_equal_i(reftable_iterator_bound_refs(&empty, "b/"),
+			  REFTABLE_API_ERROR);
 }
 
 void test_reftable_bounded__bounded_logs(void)
