@@ -24,12 +24,6 @@ static int is_bad_component(const char *name, size_t len)
 
 #define HANDLE_FLAGS (O_PATH | O_DIRECTORY)
 
-/* As for a system call with the whole path. */
-static int is_too_long(size_t path_len)
-{
-	return path_len >= PATH_MAX;
-}
-
 /*
  * Handles that are kept open at once; others need descriptors, too. Below that
  * depth, parents are closed as their child is entered.
@@ -248,12 +242,6 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name)
 
 #else /* NO_OPENAT */
 
-/* The system calls say so, where it is. */
-static int is_too_long(size_t path_len UNUSED)
-{
-	return 0;
-}
-
 int dirs_open_root(struct dir_handles *dirs, const char *root)
 {
 	struct stat st;
@@ -381,6 +369,12 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name)
 
 /* -- whole paths -- */
 
+/* As for a system call with the whole path. */
+static int is_too_long(size_t path_len)
+{
+	return path_len >= PATH_MAX;
+}
+
 #if defined(SYS_openat2) && !defined(NO_OPENAT)
 
 /* openat2(2), Linux 5.6; not every C library has the header of that. */
@@ -481,14 +475,6 @@ static int leave(struct dir_handles *dirs, int ret)
 	return ret;
 }
 
-int beneath_create(const char *path, size_t base_len, mode_t mode)
-{
-	struct dir_handles dirs = DIR_HANDLES_INIT;
-	const char *name = enter(&dirs, path, base_len);
-
-	return leave(&dirs, name ? dirs_create(&dirs, name, mode) : -1);
-}
-
 int beneath_open(const char *path, size_t base_len)
 {
 	struct dir_handles dirs = DIR_HANDLES_INIT;
@@ -502,6 +488,16 @@ int beneath_open(const char *path, size_t base_len)
 	    errno != EMFILE && errno != ENFILE)
 		errno = ENOTDIR;
 	return leave(&dirs, name ? dirs_open_file(&dirs, name) : -1);
+}
+
+#ifndef NO_OPENAT
+
+int beneath_create(const char *path, size_t base_len, mode_t mode)
+{
+	struct dir_handles dirs = DIR_HANDLES_INIT;
+	const char *name = enter(&dirs, path, base_len);
+
+	return leave(&dirs, name ? dirs_create(&dirs, name, mode) : -1);
 }
 
 int beneath_mkdir(const char *path, size_t base_len)
@@ -535,6 +531,41 @@ int beneath_rmdir(const char *path, size_t base_len)
 
 	return leave(&dirs, name ? dirs_rmdir(&dirs, name) : -1);
 }
+
+#else /* NO_OPENAT */
+
+/*
+ * The callers have looked at the leading directories. To look once more would
+ * cost as much again, and still leave time to put a link in the place of one.
+ */
+
+int beneath_create(const char *path, size_t base_len UNUSED, mode_t mode)
+{
+	return open(path, O_WRONLY | O_CREAT | O_EXCL, mode);
+}
+
+int beneath_mkdir(const char *path, size_t base_len UNUSED)
+{
+	return mkdir(path, 0777);
+}
+
+int beneath_symlink(const char *target, const char *path,
+		    size_t base_len UNUSED)
+{
+	return symlink(target, path);
+}
+
+int beneath_unlink(const char *path, size_t base_len UNUSED)
+{
+	return unlink(path);
+}
+
+int beneath_rmdir(const char *path, size_t base_len UNUSED)
+{
+	return rmdir(path);
+}
+
+#endif /* NO_OPENAT */
 
 int beneath_unlink_or_warn(const char *path, size_t base_len)
 {

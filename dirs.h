@@ -18,7 +18,8 @@
  * are given up.
  *
  * Where the platform has no openat() and kin (NO_OPENAT), the same interface
- * works with whole paths, and looks at the leading directories first.
+ * works with whole paths. A walk then looks at the leading directories, which
+ * may be too early; a single operation leaves that to its caller.
  */
 
 #include "strbuf.h"
@@ -130,6 +131,10 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name);
  * may go through symbolic links; cf. base_dir in struct checkout. The functions
  * return what the system call of that name does and set errno likewise. With
  * ENOTDIR or ELOOP a leading directory is there and is none.
+ *
+ * With NO_OPENAT, these are the system calls themselves: callers have to check
+ * the leading directories first, with has_dirs_only_path() or check_path(), and
+ * that is all that there is. Only beneath_open() looks at them by itself.
  *
  * After beneath_rmdir(), the cache of directories in symlinks.c is out of date;
  * see invalidate_lstat_cache().
