@@ -44,6 +44,10 @@ test_expect_success 'setup' '
 
 		git checkout -q -b theirs old &&
 		echo "sub/* eol=crlf" >d9/.gitattributes &&
+		echo new >d9/sub/new-file &&
+		mkdir -p d62/sub &&
+		echo new >d62/sub/file &&
+		echo "* eol=crlf" >d62/sub/.gitattributes &&
 		git add . &&
 		git commit -q -m theirs
 	)
@@ -66,7 +70,8 @@ files_with_crlf () {
 
 # usage: use_attributes <work>
 # Attributes from the index, from files that are not in it, and from an unmerged
-# one, which is read from the index before it is written. Leaves in
+# one, which is not written. These are commands that update the working tree
+# from the index, which is when absent directories are remembered. Leaves in
 # <work>.* which files had them.
 use_attributes () {
 	rm -rf git &&
@@ -85,16 +90,23 @@ use_attributes () {
 		rm -r d?* &&
 		mkdir -p d22/sub &&
 		echo "* text eol=crlf" >d22/sub/.gitattributes &&
-		git checkout -- "d*"
+		git reset -q --hard
 	) &&
 	files_with_crlf "$1" >"$1.restored" &&
 	(
 		cd "$1" &&
-		test_must_fail git merge origin/theirs &&
-		rm -r d9 &&
-		git checkout --theirs -- d9
+		test_must_fail git merge origin/theirs
 	) &&
-	files_with_crlf "$1" >"$1.theirs"
+	files_with_crlf "$1" >"$1.merged" &&
+	(
+		cd "$1" &&
+		git reset -q --hard &&
+		rm -r d9 &&
+		git read-tree -m --aggressive -u origin/old HEAD origin/theirs &&
+		git ls-files -u >../unmerged &&
+		test_line_count = 2 ../unmerged
+	) &&
+	files_with_crlf "$1" >"$1.unmerged"
 }
 
 for workers in 1 2
@@ -110,8 +122,48 @@ do
 		test_write_lines d1/sub/file d22/sub/file d61/file d8/sub/file \
 			d9/file d9/sub/file >expect &&
 		test_cmp expect work.restored &&
-		test_cmp expect work.theirs
+		test_write_lines d1/sub/file d22/sub/file d61/file \
+			d62/sub/file d8/sub/file d9/file d9/sub/file \
+			d9/sub/new-file >expect &&
+		test_cmp expect work.merged &&
+		test_write_lines d1/sub/file d22/sub/file d61/file \
+			d62/sub/file d8/sub/file d9/sub/new-file >expect &&
+		test_cmp expect work.unmerged
 	'
 done
+
+# A filter shows it that makes an attribute file while Git is about to write
+# another file there. It is not looked for, since d was absent.
+test_expect_success 'nothing is looked for below a directory that was absent' '
+	test_when_finished "rm -rf filter" &&
+	git init filter &&
+	(
+		cd filter &&
+		write_script attributes-in-e <<-\EOF &&
+		mkdir -p d/e &&
+		echo "* text eol=crlf" >d/e/.gitattributes &&
+		cat
+		EOF
+		git config filter.attributes.smudge ./attributes-in-e &&
+		mkdir -p d/a d/e &&
+		echo "/d/a/file filter=attributes" >.gitattributes &&
+		echo a >d/a/file &&
+		echo e >d/e/file &&
+		git add .gitattributes d &&
+		git commit -q -m files &&
+		echo e >expect &&
+
+		rm -r d &&
+		git -c checkout.workers=1 reset -q --hard &&
+		test_path_is_file d/e/.gitattributes &&
+		test_cmp expect d/e/file &&
+
+		# and the attribute file is one
+		rm -r d/a d/e/file &&
+		git -c checkout.workers=1 reset -q --hard &&
+		printf "e\r\n" >expect &&
+		test_cmp expect d/e/file
+	)
+'
 
 test_done
