@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * SHA-1 as sha1-screen.h computes it, for t0015:
+ *
+ *   name                  the back end in use
+ *   hash <size> [<skip>]  the digest of standard input, which is taken in
+ *                         updates of that size, from buffers that begin that
+ *                         many bytes behind an aligned address
+ *   random <n>            compare n messages of random lengths and contents, in
+ *                         random updates, with what sha1dc says by itself
+ */
+#include "test-tool.h"
+#include "hash.h"
+#include "hex.h"
+
+#ifdef platform_SHA_IS_SHA1DC
+
+#include "sha1-screen.h"
+
+static int hash_stdin(size_t size, size_t skip)
+{
+	unsigned char hash[GIT_SHA1_RAWSZ];
+	char *buf = xmalloc(skip + size);
+	git_SHA_CTX ctx;
+	ssize_t len;
+
+	git_SHA1_Init(&ctx);
+	while ((len = read_in_full(0, buf + skip, size)) > 0)
+		git_SHA1_Update(&ctx, buf + skip, len);
+	if (len < 0)
+		die_errno("cannot read standard input");
+	git_SHA1_Final(hash, &ctx);
+	puts(hash_to_hex_algop(hash, &hash_algos[GIT_HASH_SHA1]));
+	free(buf);
+	return 0;
+}
+
+static uint64_t random_state = 88172645463325252ULL;
+
+static unsigned int random_below(unsigned int n)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return (random_state >> 20) % n;
+}
+
+static int compare_random(unsigned long n)
+{
+	unsigned char buf[2000], expect[20], actual[20];
+
+	while (n--) {
+		size_t len = random_below(random_below(8) ? 300 : sizeof(buf));
+		size_t max_update = 1 + random_below(len + 1);
+		SHA1_CTX ctx;
+
+		for (size_t i = 0; i < len; i++)
+			buf[i] = random_below(256);
+		SHA1DCInit(&ctx);
+		SHA1DCUpdate(&ctx, (const char *)buf, len);
+		if (SHA1DCFinal(expect, &ctx))
+			die("a collision by chance");
+
+		SHA1DCInit(&ctx);
+		for (size_t i = 0, part; i < len; i += part) {
+			part = random_below(max_update + 1);
+			if (part > len - i)
+				part = len - i;
+			sha1_screen_update(&ctx, buf + i, part);
+		}
+		if (sha1_screen_final(actual, &ctx) ||
+		    memcmp(expect, actual, sizeof(expect)))
+			die("a message of %"PRIuMAX" bytes, %lu before the end",
+			    (uintmax_t)len, n);
+	}
+	return 0;
+}
+
+int cmd__sha1_screen(int argc, const char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "name")) {
+		puts(sha1_screen_name());
+		return 0;
+	}
+	if ((argc == 3 || argc == 4) && !strcmp(argv[1], "hash"))
+		return hash_stdin(strtoul(argv[2], NULL, 10),
+				  argc == 4 ? strtoul(argv[3], NULL, 10) : 0);
+	if (argc == 3 && !strcmp(argv[1], "random"))
+		return compare_random(strtoul(argv[2], NULL, 10));
+	die("usage: test-tool sha1-screen "
+	    "(name | hash <size> [<skip>] | random <n>)");
+}
+
+#else
+
+int cmd__sha1_screen(int argc UNUSED, const char **argv UNUSED)
+{
+	die("Git is not built with sha1dc");
+}
+
+#endif
