@@ -532,39 +532,6 @@ int beneath_rmdir(const char *path, size_t base_len)
 	return leave(&dirs, name ? dirs_rmdir(&dirs, name) : -1);
 }
 
-#else /* NO_OPENAT */
-
-/*
- * The callers have looked at the leading directories. To look once more would
- * cost as much again, and still leave time to put a link in the place of one.
- */
-
-int beneath_create(const char *path, size_t base_len UNUSED, mode_t mode)
-{
-	return open(path, O_WRONLY | O_CREAT | O_EXCL, mode);
-}
-
-int beneath_mkdir(const char *path, size_t base_len UNUSED)
-{
-	return mkdir(path, 0777);
-}
-
-int beneath_symlink(const char *target, const char *path,
-		    size_t base_len UNUSED)
-{
-	return symlink(target, path);
-}
-
-int beneath_unlink(const char *path, size_t base_len UNUSED)
-{
-	return unlink(path);
-}
-
-int beneath_rmdir(const char *path, size_t base_len UNUSED)
-{
-	return rmdir(path);
-}
-
 #endif /* NO_OPENAT */
 
 int beneath_unlink_or_warn(const char *path, size_t base_len)

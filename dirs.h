@@ -140,11 +140,21 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name);
  * see invalidate_lstat_cache().
  */
 
+#ifndef NO_OPENAT
 int beneath_create(const char *path, size_t base_len, mode_t mode);
 int beneath_mkdir(const char *path, size_t base_len);
 int beneath_symlink(const char *target, const char *path, size_t base_len);
 int beneath_unlink(const char *path, size_t base_len);
 int beneath_rmdir(const char *path, size_t base_len);
+#else
+#define beneath_create(path, base_len, mode) \
+	((void)(base_len), open(path, O_WRONLY | O_CREAT | O_EXCL, mode))
+#define beneath_mkdir(path, base_len) ((void)(base_len), mkdir(path, 0777))
+#define beneath_symlink(target, path, base_len) \
+	((void)(base_len), symlink(target, path))
+#define beneath_unlink(path, base_len) ((void)(base_len), unlink(path))
+#define beneath_rmdir(path, base_len) ((void)(base_len), rmdir(path))
+#endif
 
 /*
  * Open a file for reading. Where its directory cannot be entered, for whatever
