@@ -42,8 +42,9 @@ size_t parallel_checkout_taken(void)
  * Something has ended this process while entries are queued or in flight: bad
  * attributes of a later entry, a bad argument, or what cannot be cleared away.
  * The sequential code has written by then what comes before, so do that now.
- * That may die, too: exit() in an exit handler goes on with the handlers that
- * are left.
+ * Nothing is fetched for that. What entry.c dies of now (a required filter, for
+ * one) calls exit() in an exit handler; C libraries go on with those that are
+ * left, but for musl, which ends the process at once.
  */
 static void catch_up_at_exit(void)
 {
@@ -55,7 +56,7 @@ static void catch_up_at_exit(void)
 	     !clearing))
 		return;
 	pc->progress = NULL;
-	pc->finishing = 1;
+	pc->finishing = pc->exiting = 1;
 	pc_write_queued(pc);
 	pc_write_put_off(pc, clearing ? pc->fallback.turn : pc->nr);
 }

@@ -24,12 +24,17 @@
  *
  * The environment variable GIT_TEST_SHA1 chooses for tests: "sha1dc" for no
  * screening, or the name of a back end, "avx2", "sse4.1" or "neon". To name one
- * that this machine does not have is an error.
+ * that this machine or this Git does not have is an error.
+ *
+ * The data may change meanwhile, as that of a mapped file does when somebody
+ * writes to it. Then the digest is that of neither content, as with sha1dc.
  *
  * All functions may be called by several threads, for contexts of their own.
  */
 
-#if defined(__GNUC__) && !defined(NO_SHA1_SCREEN) && !defined(DC_SHA1_EXTERNAL)
+#if defined(SHA1_DC) && !defined(DC_SHA1_EXTERNAL) && \
+	!defined(NO_SHA1_SCREEN) && (defined(__clang__) || \
+	 (defined(__GNUC__) && __GNUC__ >= 7))
 #if defined(__x86_64__)
 #define SHA1_SCREEN
 #elif defined(__aarch64__) && defined(__AARCH64EL__) && \

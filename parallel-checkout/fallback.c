@@ -133,22 +133,26 @@ static int lacks_blob(const struct parallel_checkout *pc,
 
 /*
  * In a partial clone, fetch what this entry and those that were put off after
- * it lack, in one go, if this one lacks its blob.
+ * it lack, in one go, if this one lacks its blob. Returns -1 if that cannot be
+ * done any more.
  */
-static void fetch_missing(struct parallel_checkout *pc, size_t i)
+static int fetch_missing(struct parallel_checkout *pc, size_t i)
 {
 	struct oid_array missing = OID_ARRAY_INIT;
 
 	if (i < pc->fallback.fetched ||
 	    !repo_has_promisor_remote(the_repository) ||
 	    !lacks_blob(pc, &pc->entries[i]))
-		return;
+		return 0;
+	if (pc->exiting)
+		return -1;
 	for (; i < pc->nr; i++)
 		if (lacks_blob(pc, &pc->entries[i]))
 			oid_array_append(&missing, &pc->entries[i].ce->oid);
 	promisor_remote_get_direct(the_repository, missing.oid, missing.nr);
 	oid_array_clear(&missing);
 	pc->fallback.fetched = pc->nr;
+	return 0;
 }
 
 /* Can the workers write an entry that was put off, when its path is clear? */
@@ -186,7 +190,8 @@ void pc_write_put_off(struct parallel_checkout *pc, size_t end)
 {
 	for (size_t i = 0; i < end; i++)
 		if (pc->entries[i].put_off) {
-			fetch_missing(pc, i);
+			if (fetch_missing(pc, i))
+				return;
 			write_sequentially(pc, &pc->entries[i], 0);
 		}
 }

@@ -127,6 +127,8 @@ TARGET static unsigned int compress_blocks(uint32_t ihv[5],
 	struct sha1_planes planes;
 	struct sha1_survivors survivors;
 
+	if (n < SHA1_SCREEN_BLOCKS)
+		memset(&planes, 0, sizeof(planes));
 	for (unsigned int i = 0; i < n; i++) {
 		vst1q_u32(before[i], abcd);
 		before[i][4] = e;

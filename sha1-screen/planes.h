@@ -3,7 +3,7 @@
 #define SHA1_SCREEN_PLANES_H
 
 /*
- * The conditions of conditions.h, checked for several blocks at once. For the
+ * The conditions of conditions.inc, checked for several blocks at once. For the
  * back ends only, which are built for processors with different vectors.
  *
  * The conditions are about few bits of W[35] to W[64]. A back end turns these
@@ -82,7 +82,7 @@ static SHA1_ALWAYS_INLINE void sha1_check_planes(const struct sha1_planes *p,
 	DEAD(class, first, last, offset, UNEQUAL(bit, distance, other))
 #define DIFFER(class, first, last, offset, bit, distance, other) \
 	DEAD(class, first, last, offset, ~UNEQUAL(bit, distance, other))
-#include "sha1-screen/conditions.h"
+#include "sha1-screen/conditions.inc"
 #undef DIFFER
 #undef SAME
 #undef DEAD

@@ -69,8 +69,11 @@ TARGET_AVX2 static SHA1_ALWAYS_INLINE
 void store_planes_avx2(const __m128i w[PLANE_GROUPS],
 		       struct sha1_planes *p, unsigned int lane)
 {
-	__m256i low = _mm256_set_m128i(low_bytes(w + 4, 0), low_bytes(w, 0));
-	__m256i high = _mm256_set_m128i(low_bytes(w + 4, 24), low_bytes(w, 24));
+	__m256i low = _mm256_castsi128_si256(low_bytes(w, 0));
+	__m256i high = _mm256_castsi128_si256(low_bytes(w, 24));
+
+	low = _mm256_inserti128_si256(low, low_bytes(w + 4, 0), 1);
+	high = _mm256_inserti128_si256(high, low_bytes(w + 4, 24), 1);
 
 #define PLANE(bit, which) \
 	(p->plane[SHA1_PLANE_OF(bit)].of[lane] = _mm256_movemask_epi8(which))
@@ -146,6 +149,8 @@ INLINE_SSE unsigned int compress_blocks(uint32_t ihv[5],
 	struct sha1_planes planes;
 	struct sha1_survivors survivors;
 
+	if (n < SHA1_SCREEN_BLOCKS)
+		memset(&planes, 0, sizeof(planes));
 	for (unsigned int i = 0; i < n; i++) {
 		store_ihv(before[i], abcd, e);
 		compress_block(&abcd, &e, data + 64 * i, w);

@@ -20,7 +20,7 @@ shattered="$TEST_DIRECTORY/t0013/shattered-1.pdf"
 
 test_expect_success 'an unknown back end is an error' '
 	test_must_fail env GIT_TEST_SHA1=none test-tool sha1-screen name 2>err &&
-	test_grep "this machine has no .none." err
+	test_grep "there is no .none. here" err
 '
 
 if test_have_prereq EXPENSIVE
@@ -45,6 +45,10 @@ do
 
 	test_expect_success "$backend: messages of all lengths, in random parts" '
 		GIT_TEST_SHA1=$backend test-tool sha1-screen random $messages
+	'
+
+	test_expect_success PTHREADS "$backend: somebody writes to what is hashed" '
+		GIT_TEST_SHA1=$backend test-tool sha1-screen race 3000
 	'
 
 	test_expect_success "$backend: no bytes at all" '

@@ -6,12 +6,14 @@
  *   hash <size> [<skip>]  the digest of standard input, which is taken in
  *                         updates of that size, from buffers that begin that
  *                         many bytes behind an aligned address
+ *   race <n>              digests of n buffers that another thread writes to
  *   random <n>            compare n messages of random lengths and contents, in
  *                         random updates, with what sha1dc says by itself
  */
 #include "test-tool.h"
 #include "hash.h"
 #include "hex.h"
+#include "thread-utils.h"
 
 #ifdef platform_SHA_IS_SHA1DC
 
@@ -42,7 +44,7 @@ static unsigned int random_below(unsigned int n)
 	random_state ^= random_state << 13;
 	random_state ^= random_state >> 7;
 	random_state ^= random_state << 17;
-	return (random_state >> 20) % n;
+	return ((random_state * 0x2545f4914f6cdd1dULL) >> 32) % n;
 }
 
 static int compare_random(unsigned long n)
@@ -76,6 +78,37 @@ static int compare_random(unsigned long n)
 	return 0;
 }
 
+static void *write_random(void *data)
+{
+	volatile uint32_t *buf = data;
+
+	/* buf[0] is that of the other thread. */
+	for (uint32_t x = 1; !buf[0]; x = x * 1664525 + 1013904223)
+		buf[1 + (x >> 8) % 16384] = x;
+	return NULL;
+}
+
+static int hash_written_to(unsigned long n)
+{
+	uint32_t *buf = xcalloc(1 + 16384, sizeof(*buf));
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, write_random, buf))
+		die("cannot create a thread");
+	while (n--) {
+		unsigned char hash[GIT_SHA1_RAWSZ];
+		git_SHA_CTX ctx;
+
+		git_SHA1_Init(&ctx);
+		git_SHA1_Update(&ctx, buf + 1, 16384 * sizeof(*buf));
+		git_SHA1_Final(hash, &ctx);
+	}
+	*(volatile uint32_t *)buf = 1;
+	pthread_join(thread, NULL);
+	free(buf);
+	return 0;
+}
+
 int cmd__sha1_screen(int argc, const char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "name")) {
@@ -87,8 +120,10 @@ int cmd__sha1_screen(int argc, const char **argv)
 				  argc == 4 ? strtoul(argv[3], NULL, 10) : 0);
 	if (argc == 3 && !strcmp(argv[1], "random"))
 		return compare_random(strtoul(argv[2], NULL, 10));
+	if (argc == 3 && !strcmp(argv[1], "race"))
+		return hash_written_to(strtoul(argv[2], NULL, 10));
 	die("usage: test-tool sha1-screen "
-	    "(name | hash <size> [<skip>] | random <n>)");
+	    "(name | hash <size> [<skip>] | race <n> | random <n>)");
 }
 
 #else

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "unit-test.h"
+#ifdef SHA1_DC
 #include "sha1-screen.h"
+#endif
 
 #ifdef SHA1_SCREEN
 
@@ -57,7 +59,7 @@ void test_sha1_screen__initialize(void)
 #define ADD(class_type_b, ...) add_conditions(class_type_b, __VA_ARGS__)
 #define SAME(class, ...) ADD(ADD_##class, __VA_ARGS__, 0);
 #define DIFFER(class, ...) ADD(ADD_##class, __VA_ARGS__, 1);
-#include "sha1-screen/conditions.h"
+#include "sha1-screen/conditions.inc"
 }
 
 static uint64_t random_state;
@@ -67,7 +69,8 @@ static uint32_t random32(void)
 	random_state ^= random_state << 13;
 	random_state ^= random_state >> 7;
 	random_state ^= random_state << 17;
-	return random_state >> 16;
+	/* Without that, all would be linear, as the conditions are. */
+	return (random_state * 0x2545f4914f6cdd1dULL) >> 32;
 }
 
 static uint32_t rotate(uint32_t x)
