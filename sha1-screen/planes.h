@@ -43,20 +43,16 @@ struct sha1_survivors {
 	} type[2];
 };
 
-/* For each class: its type, its first K, and the bits of its vectors. */
-#define I_0_TYPE 0
+/* For each class: its first K, and the bits of its vectors. */
 #define I_0_K 43
 #define I_0_BITS 0x3ff
 #define I_0_SHIFT 0
-#define I_2_TYPE 0
 #define I_2_K 46
 #define I_2_BITS 0x3f
 #define I_2_SHIFT 16
-#define II_0_TYPE 1
 #define II_0_K 45
 #define II_0_BITS 0xfff
 #define II_0_SHIFT 0
-#define II_2_TYPE 1
 #define II_2_K 46
 #define II_2_BITS 0x39
 #define II_2_SHIFT 16
@@ -94,7 +90,7 @@ static SHA1_ALWAYS_INLINE void sha1_check_planes(const struct sha1_planes *p,
 		((~dead_II_2 & II_2_BITS) << II_2_SHIFT);
 }
 
-/* The first "n" blocks that any vector has survived for, as a bit set. */
+/* Of the first "n" blocks, those for which a vector has survived, as a bit set. */
 static SHA1_ALWAYS_INLINE unsigned int
 sha1_suspects(const struct sha1_survivors *s, unsigned int n)
 {
