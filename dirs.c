@@ -209,14 +209,9 @@ int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
 			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
 }
 
-int dirs_open_file(struct dir_handles *dirs, const char *name)
+static int open_file(struct dir_handles *dirs, const char *name)
 {
 	return open_in_current(dirs, name, O_RDONLY | O_NOFOLLOW, 0);
-}
-
-int dirs_mkdir(struct dir_handles *dirs, const char *name)
-{
-	return mkdirat(current_fd(dirs), name, 0777);
 }
 
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)
@@ -334,14 +329,9 @@ int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
 		    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 }
 
-int dirs_open_file(struct dir_handles *dirs, const char *name)
+static int open_file(struct dir_handles *dirs, const char *name)
 {
 	return open_nofollow(whole_path(dirs, name), O_RDONLY | O_CLOEXEC);
-}
-
-int dirs_mkdir(struct dir_handles *dirs, const char *name)
-{
-	return mkdir(whole_path(dirs, name), 0777);
 }
 
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)
@@ -368,12 +358,6 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name)
 #endif /* NO_OPENAT */
 
 /* -- whole paths -- */
-
-/* As for a system call with the whole path. */
-static int is_too_long(size_t path_len)
-{
-	return path_len >= PATH_MAX;
-}
 
 #if defined(SYS_openat2) && !defined(NO_OPENAT)
 
@@ -440,7 +424,8 @@ static const char *enter(struct dir_handles *dirs, const char *path,
 	char *root;
 	int ret;
 
-	if (is_too_long(len)) {
+	/* As for a system call with the whole path. */
+	if (len >= PATH_MAX) {
 		errno = ENAMETOOLONG;
 		return NULL;
 	}
@@ -484,10 +469,10 @@ int beneath_open(const char *path, size_t base_len)
 	 * What is wrong with a leading directory is for those to say who make
 	 * them.
 	 */
-	if (!name && !is_too_long(strlen(path)) &&
+	if (!name && strlen(path) < PATH_MAX &&
 	    errno != EMFILE && errno != ENFILE)
 		errno = ENOTDIR;
-	return leave(&dirs, name ? dirs_open_file(&dirs, name) : -1);
+	return leave(&dirs, name ? open_file(&dirs, name) : -1);
 }
 
 #ifndef NO_OPENAT
@@ -505,7 +490,7 @@ int beneath_mkdir(const char *path, size_t base_len)
 	struct dir_handles dirs = DIR_HANDLES_INIT;
 	const char *name = enter(&dirs, path, base_len);
 
-	return leave(&dirs, name ? dirs_mkdir(&dirs, name) : -1);
+	return leave(&dirs, name ? mkdirat(current_fd(&dirs), name, 0777) : -1);
 }
 
 int beneath_symlink(const char *target, const char *path, size_t base_len)

@@ -107,12 +107,6 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
 /* Create a new file for writing; returns its descriptor. */
 int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode);
 
-/* Open a file for reading; returns its descriptor. */
-int dirs_open_file(struct dir_handles *dirs, const char *name);
-
-/* Make a directory, with mode 0777 less the umask. */
-int dirs_mkdir(struct dir_handles *dirs, const char *name);
-
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st);
 int dirs_symlink(struct dir_handles *dirs, const char *target,
 		 const char *name);

@@ -117,16 +117,11 @@ int pc_is_eligible(const struct parallel_checkout *pc,
 	case CA_CLASS_STREAMABLE:
 		return 1;
 	case CA_CLASS_INCORE_FILTER:
-		/*
-		 * Nobody promised that two instances of a filter command can
-		 * run at the same time.
-		 */
-		return 0;
 	case CA_CLASS_INCORE_PROCESS:
 		/*
-		 * There is one filter process, it speaks with one client, and
-		 * it may delay its answers, which only the main process
-		 * can handle.
+		 * Nobody promised that two instances of a filter can run at the
+		 * same time; and what a filter process delays, only the main
+		 * process can ask for later.
 		 */
 		return 0;
 	}

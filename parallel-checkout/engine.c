@@ -134,23 +134,20 @@ int pc_prepare_root(struct parallel_checkout *pc)
 {
 	const char *base_dir = pc->state->base_dir;
 	const char *slash = find_last_dir_sep(base_dir);
+	int root_len = slash ? slash + 1 - base_dir : 0;
 
 	if (pc->root)
 		return 0;
 	if (slash) {
-		char *some_file = xstrfmt("%.*sx", (int)(slash + 1 - base_dir),
-					  base_dir);
+		char *some_file = xstrfmt("%.*sx", root_len, base_dir);
 		int ret = safe_create_leading_directories_no_share(some_file);
 
 		free(some_file);
 		if (ret)
 			return -1;
-		pc->root = xmemdupz(base_dir, slash + 1 - base_dir);
-		pc->name_prefix = slash + 1;
-	} else {
-		pc->root = xstrdup("");
-		pc->name_prefix = base_dir;
 	}
+	pc->root = xmemdupz(base_dir, root_len);
+	pc->name_prefix = base_dir + root_len;
 	return 0;
 }
 

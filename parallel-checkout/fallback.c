@@ -155,13 +155,6 @@ static int fetch_missing(struct parallel_checkout *pc, size_t i)
 	return 0;
 }
 
-/* Can the workers write an entry that was put off, when its path is clear? */
-static int is_for_second_round(const struct parallel_checkout *pc,
-			       const struct queued_entry *entry)
-{
-	return entry->put_off && pc_is_eligible(pc, entry);
-}
-
 /* Is there a file to be removed, which may be in the way of a later one? */
 static int has_removals(const struct parallel_checkout *pc)
 {
@@ -178,7 +171,8 @@ static void do_second_round(struct parallel_checkout *pc)
 	queue_release(&pc->queue);	/* IDs begin anew */
 	pc_enter(pc, PHASE_CLEARING);
 	for (size_t i = 0; i < pc->nr; i++)
-		if (is_for_second_round(pc, &pc->entries[i])) {
+		if (pc->entries[i].put_off &&
+		    pc_is_eligible(pc, &pc->entries[i])) {
 			pc->fallback.turn = i;
 			fetch_missing(pc, i);
 			write_sequentially(pc, &pc->entries[i], 1);

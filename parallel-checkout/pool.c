@@ -34,10 +34,16 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static void close_pipes(struct pool_worker *worker)
+/* Let a worker end, and wait for that; errno stays as it is. */
+static void end_worker(struct pool_worker *worker)
 {
+	int saved_errno = errno;
+
+	worker->running = 0;
 	close_fd(&worker->cp.in);
 	close_fd(&worker->cp.out);
+	finish_command(&worker->cp);
+	errno = saved_errno;
 }
 
 /*
@@ -89,11 +95,7 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args)
 	 * would be waiting for room in its pipe of items.
 	 */
 	if (enable_pipe_nonblock(cp->in) < 0) {
-		int saved_errno = errno;
-
-		close_pipes(worker);
-		finish_command(cp);
-		errno = saved_errno;
+		end_worker(worker);
 		return -1;
 	}
 	worker->running = 1;
@@ -108,13 +110,8 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args)
 
 static void give_workers_back(struct worker_pool *pool, int had)
 {
-	for (int i = 0; i < WORKERS_TO_GIVE_BACK && pool->nr > had; i++) {
-		struct pool_worker *worker = &pool->workers[--pool->nr];
-
-		close_pipes(worker);
-		finish_command(&worker->cp);
-		worker->running = 0;
-	}
+	for (int i = 0; i < WORKERS_TO_GIVE_BACK && pool->nr > had; i++)
+		end_worker(&pool->workers[--pool->nr]);
 }
 
 void pool_init(struct worker_pool *pool, int max,
@@ -249,14 +246,11 @@ static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 	size_t n = worker->ids_nr - worker->ids_first;
 	struct silence silence;
 
-	worker->running = 0;
 	pool->running--;
-
-	close_pipes(worker);
 	kill(worker->cp.pid, SIGTERM);
 	if (pool->quiet)
 		be_silent(&silence);
-	finish_command(&worker->cp);
+	end_worker(worker);
 	if (pool->quiet)
 		end_silence(&silence);
 	pool->stats.lost += !!n;
@@ -548,8 +542,7 @@ static void wait_for_end(struct worker_pool *pool, struct pool_worker *worker)
 		 waited_ns < pool->patience_ns);
 	if (ready <= 0 && waited_ns >= pool->patience_ns)
 		report_silence(worker, pool->patience_ns);
-	close_pipes(worker);
-	finish_command(&worker->cp);
+	end_worker(worker);
 }
 
 /* Say how many workers were lost, and if none was of any use, why that may be. */

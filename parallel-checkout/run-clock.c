@@ -4,6 +4,7 @@
  */
 #include "git-compat-util.h"
 #include "parallel-checkout/run-clock.h"
+#include "strbuf.h"
 
 static uint64_t time_on_processor(void)
 {
@@ -24,19 +25,11 @@ static uint64_t time_in_line(void)
 {
 	uint64_t ns = 0;
 #ifdef __linux__
-	int fd = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
-	char buf[100], *end;
-	ssize_t n;
+	struct strbuf buf = STRBUF_INIT;
 
-	if (fd < 0)
-		return 0;
-	n = xread(fd, buf, sizeof(buf) - 1);
-	close(fd);
-	if (n > 0) {
-		buf[n] = '\0';
-		strtoumax(buf, &end, 10);
-		ns = strtoumax(end, NULL, 10);
-	}
+	if (strbuf_read_file(&buf, "/proc/self/schedstat", 100) > 0)
+		ns = strtoumax(buf.buf + strcspn(buf.buf, " "), NULL, 10);
+	strbuf_release(&buf);
 #endif
 	return ns;
 }

@@ -53,18 +53,15 @@ static void put_string(struct strbuf *out, const char *s, size_t len)
 
 static void put_stat(struct strbuf *out, const struct stat_data *sd)
 {
-	unsigned char buf[STAT_SIZE];
-
-	put_be32(buf, sd->sd_ctime.sec);
-	put_be32(buf + 4, sd->sd_ctime.nsec);
-	put_be32(buf + 8, sd->sd_mtime.sec);
-	put_be32(buf + 12, sd->sd_mtime.nsec);
-	put_be32(buf + 16, sd->sd_dev);
-	put_be32(buf + 20, sd->sd_ino);
-	put_be32(buf + 24, sd->sd_uid);
-	put_be32(buf + 28, sd->sd_gid);
-	put_be32(buf + 32, sd->sd_size);
-	strbuf_add(out, buf, sizeof(buf));
+	put_u32(out, sd->sd_ctime.sec);
+	put_u32(out, sd->sd_ctime.nsec);
+	put_u32(out, sd->sd_mtime.sec);
+	put_u32(out, sd->sd_mtime.nsec);
+	put_u32(out, sd->sd_dev);
+	put_u32(out, sd->sd_ino);
+	put_u32(out, sd->sd_uid);
+	put_u32(out, sd->sd_gid);
+	put_u32(out, sd->sd_size);
 }
 
 static int has_bytes(const struct wire_cursor *cursor, size_t n)

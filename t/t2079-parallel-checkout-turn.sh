@@ -822,6 +822,47 @@ each_setting 'attributes are bad: filters that are running go on' '
 	test_cmp expect actual
 '
 
+# One worker has written all of it before; with auto, so has this process.
+test_expect_success 'attributes are bad: nothing is fetched for what comes before' '
+	rm -rf case &&
+	mkdir case &&
+	(
+		cd case &&
+		init_repo main &&
+		for f in a b.rot c d.rot z
+		do
+			echo $f >repo/$f || return 1
+		done &&
+		commit files &&
+		blob=$(git -C repo rev-parse HEAD:c) &&
+		rm repo/* repo/.git/objects/$(test_oid_to_path $blob) &&
+		mkdir -p repo/.git/info &&
+		{
+			echo "*.rot filter=rot" &&
+			echo "z working-tree-encoding"
+		} >repo/.git/info/attributes &&
+		git -C repo config filter.rot.smudge "tr a-z n-za-m" &&
+		git -C repo config core.repositoryFormatVersion 1 &&
+		git -C repo config extensions.partialClone origin &&
+		git -C repo config remote.origin.url "file://$PWD/gone" &&
+		git -C repo config remote.origin.promisor true &&
+		test_must_fail env GIT_TRACE="$PWD/trace" \
+			git -c checkout.workers=2 \
+			-c checkout.thresholdForParallelism=0 \
+			-C repo checkout-index -f -a 2>err &&
+		test_line_count = 1 err &&
+		test_grep "no valid working-tree-encodings" err &&
+		test_grep ! "git fetch" trace &&
+		{
+			echo a &&
+			echo o.ebg
+		} >expect &&
+		(cd repo && cat a b.rot) >actual &&
+		test_cmp expect actual &&
+		test_path_is_missing repo/c
+	)
+'
+
 each_setting 'an argument is bad: what comes before is written' '
 	init_for_end &&
 	test_must_fail $GIT -C repo checkout-index -f -u .a1 .a2 .a3 .a4 \
