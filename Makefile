@@ -127,7 +127,7 @@ perf: all baseline
 	@scripts/deps --check build bench
 	@scripts/perf $(call quoted,$(T))
 
-.PHONY: test test-upstream differential sanitize check-style
+.PHONY: test test-upstream test-aarch64 differential sanitize check-style
 test: all
 	@scripts/deps --check build test
 	@scripts/test-own
@@ -135,6 +135,10 @@ test: all
 test-upstream: all
 	@scripts/deps --check build test
 	@scripts/test-upstream $(call quoted,$(T))
+
+# sha1-screen as an AArch64 program under qemu; see scripts/test-aarch64
+test-aarch64: all
+	@scripts/test-aarch64
 
 # random cases, compared with the baseline; see scripts/differential
 differential: all baseline

@@ -104,13 +104,17 @@ static void update(SHA1_CTX *ctx, const struct sha1_screen_backend *b,
 	size_t held = ctx->total % 64;
 
 	if (held && len >= 64 - held) {
-		size_t missing = 64 - held;
-		unsigned char block[64];
+		unsigned char blocks[SHA1_SCREEN_BLOCKS * 64];
+		size_t nr = (held + len) / 64, missing;
 
-		memcpy(block, ctx->buffer, held);
-		memcpy(block + held, data, missing);
+		/* As many as are checked at once: most objects are small. */
+		if (nr > SHA1_SCREEN_BLOCKS)
+			nr = SHA1_SCREEN_BLOCKS;
+		missing = 64 * nr - held;
+		memcpy(blocks, ctx->buffer, held);
+		memcpy(blocks + held, data, missing);
 		ctx->total -= held;
-		update_blocks(ctx, b, block, 1);
+		update_blocks(ctx, b, blocks, nr);
 		data += missing;
 		len -= missing;
 		held = 0;

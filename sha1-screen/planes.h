@@ -35,6 +35,21 @@ struct sha1_planes {
 	} plane[SHA1_PLANES];
 };
 
+/*
+ * Set a plane of the block in this lane. The only block can have all of them:
+ * then nothing is written in parts and read as a whole, which processors do
+ * slowly.
+ */
+#define SHA1_ALL_LANES SHA1_SCREEN_BLOCKS
+static SHA1_ALWAYS_INLINE void sha1_set_plane(struct sha1_planes *p, int plane,
+					      unsigned int lane, uint32_t bits)
+{
+	if (lane == SHA1_ALL_LANES)
+		p->plane[plane].all = (sha1_lanes){ 0 } + bits;
+	else
+		p->plane[plane].of[lane] = bits;
+}
+
 /* The vectors for which a block meets all conditions; see backend.h. */
 struct sha1_survivors {
 	union {

@@ -52,8 +52,9 @@ INLINE_SSE void store_planes_sse(const __m128i w[PLANE_GROUPS],
 	__m128i high0 = low_bytes(w, 24), high1 = low_bytes(w + 4, 24);
 
 #define PLANE(bit, which) \
-	(p->plane[SHA1_PLANE_OF(bit)].of[lane] = _mm_movemask_epi8(which##0) | \
-		(uint32_t)_mm_movemask_epi8(which##1) << 16)
+	sha1_set_plane(p, SHA1_PLANE_OF(bit), lane, \
+		       _mm_movemask_epi8(which##0) | \
+		       (uint32_t)_mm_movemask_epi8(which##1) << 16)
 #define NEXT(which) (which##0 = _mm_add_epi8(which##0, which##0), \
 		     which##1 = _mm_add_epi8(which##1, which##1))
 	NEXT(high), PLANE(30, high), NEXT(high), PLANE(29, high);
@@ -76,7 +77,8 @@ void store_planes_avx2(const __m128i w[PLANE_GROUPS],
 	high = _mm256_inserti128_si256(high, low_bytes(w + 4, 24), 1);
 
 #define PLANE(bit, which) \
-	(p->plane[SHA1_PLANE_OF(bit)].of[lane] = _mm256_movemask_epi8(which))
+	sha1_set_plane(p, SHA1_PLANE_OF(bit), lane, \
+		       _mm256_movemask_epi8(which))
 #define NEXT(which) (which = _mm256_add_epi8(which, which))
 	NEXT(high), PLANE(30, high), NEXT(high), PLANE(29, high);
 	NEXT(high), PLANE(28, high);
@@ -149,6 +151,15 @@ INLINE_SSE unsigned int compress_blocks(uint32_t ihv[5],
 	struct sha1_planes planes;
 	struct sha1_survivors survivors;
 
+	if (n == 1) {
+		/* The end of a message, mostly; these stay in registers. */
+		store_ihv(before[0], abcd, e);
+		compress_block(&abcd, &e, data, w);
+		store_planes(w, &planes, SHA1_ALL_LANES);
+		store_ihv(ihv, abcd, e);
+		sha1_check_planes(&planes, &survivors);
+		return sha1_suspects(&survivors, 1);
+	}
 	if (n < SHA1_SCREEN_BLOCKS)
 		memset(&planes, 0, sizeof(planes));
 	for (unsigned int i = 0; i < n; i++) {

@@ -31,14 +31,19 @@ index_in_way () {
 	(
 		GIT_TEST_WHOLE_INFLATE=true &&
 		GIT_TEST_PACK_HASHER_BATCH=1 &&
+		GIT_TEST_KEPT_DELTAS=25000000 &&
 		threads=4 &&
 		case $way in
 		plain)
 			GIT_TEST_WHOLE_INFLATE=false
+			GIT_TEST_KEPT_DELTAS=0
 			threads=1
 			;;
 		whole)
 			threads=1
+			;;
+		few)
+			GIT_TEST_KEPT_DELTAS=700
 			;;
 		threads)
 			GIT_TEST_WHOLE_INFLATE=false
@@ -49,6 +54,7 @@ index_in_way () {
 			;;
 		esac &&
 		export GIT_TEST_WHOLE_INFLATE GIT_TEST_PACK_HASHER_BATCH &&
+		export GIT_TEST_KEPT_DELTAS &&
 		git -C to $config -c pack.threads=$threads index-pack "$@" \
 			>got.$way/out 2>got.$way/err
 		echo $? >got.$way/exit
@@ -64,7 +70,7 @@ index_in_way () {
 
 # Index the pack given as standard input in all ways (or those in $ways), and
 # compare.
-ways="whole threads both batches"
+ways="whole threads both few batches"
 same_index () {
 	cat >input &&
 	index_in_way plain "$@" <input &&
@@ -136,6 +142,14 @@ do
 		good_index --stdin <x.pack
 	'
 done
+
+# The deltas that lead to a base are needed once more then, and kept no more.
+test_expect_success 'bases that do not fit into the cache are made again' '
+	pack --depth=50 --delta-base-offset <objects >x.pack &&
+	config="-c core.deltaBaseCacheLimit=1" &&
+	test_when_finished "config=" &&
+	good_index --stdin <x.pack
+'
 
 test_expect_success 'options' '
 	pack --depth=50 --delta-base-offset <objects >x.pack &&
