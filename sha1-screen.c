@@ -140,17 +140,18 @@ void sha1_screen_update(SHA1_CTX *ctx, const void *data, size_t len)
 int sha1_screen_final(unsigned char hash[20], SHA1_CTX *ctx)
 {
 	const struct sha1_screen_backend *b = get_backend();
-	unsigned char end[2 * 64] = { 0x80 };
-	uint64_t bits = ctx->total * 8;
-	size_t len;
+	unsigned char end[2 * 64] = { 0 };
+	size_t held = ctx->total % 64, nr = held < 56 ? 1 : 2;
 
 	if (!b->compress)
 		return SHA1DCFinal(hash, ctx);
 
 	/* A one bit, zeros, and the length, up to the end of a block. */
-	len = (ctx->total % 64 < 56 ? 64 : 128) - ctx->total % 64;
-	put_be64(end + len - 8, bits);
-	update(ctx, b, end, len);
+	memcpy(end, ctx->buffer, held);
+	end[held] = 0x80;
+	put_be64(end + 64 * nr - 8, ctx->total * 8);
+	ctx->total -= held;
+	update_blocks(ctx, b, end, nr);
 	for (int i = 0; i < 5; i++)
 		put_be32(hash + 4 * i, ctx->ihv[i]);
 	return ctx->found_collision;

@@ -36,15 +36,15 @@ struct sha1_planes {
 };
 
 /*
- * Set a plane of the block in this lane. The only block can have all of them:
- * then nothing is written in parts and read as a whole, which processors do
- * slowly.
+ * Set a plane of the block in this lane. If it is the only block, it can have
+ * all lanes: then nothing is written in parts and read as a whole, which
+ * processors do slowly.
  */
-#define SHA1_ALL_LANES SHA1_SCREEN_BLOCKS
 static SHA1_ALWAYS_INLINE void sha1_set_plane(struct sha1_planes *p, int plane,
-					      unsigned int lane, uint32_t bits)
+					      unsigned int lane, int is_only,
+					      uint32_t bits)
 {
-	if (lane == SHA1_ALL_LANES)
+	if (is_only)
 		p->plane[plane].all = (sha1_lanes){ 0 } + bits;
 	else
 		p->plane[plane].of[lane] = bits;

@@ -46,13 +46,14 @@ INLINE_SSE __m128i low_bytes(const __m128i w[4], int shift)
  * bit of each byte; to add a byte to itself brings the next one there.
  */
 INLINE_SSE void store_planes_sse(const __m128i w[PLANE_GROUPS],
-				 struct sha1_planes *p, unsigned int lane)
+				 struct sha1_planes *p, unsigned int lane,
+				 int is_only)
 {
 	__m128i low0 = low_bytes(w, 0), low1 = low_bytes(w + 4, 0);
 	__m128i high0 = low_bytes(w, 24), high1 = low_bytes(w + 4, 24);
 
 #define PLANE(bit, which) \
-	sha1_set_plane(p, SHA1_PLANE_OF(bit), lane, \
+	sha1_set_plane(p, SHA1_PLANE_OF(bit), lane, is_only, \
 		       _mm_movemask_epi8(which##0) | \
 		       (uint32_t)_mm_movemask_epi8(which##1) << 16)
 #define NEXT(which) (which##0 = _mm_add_epi8(which##0, which##0), \
@@ -68,7 +69,7 @@ INLINE_SSE void store_planes_sse(const __m128i w[PLANE_GROUPS],
 
 TARGET_AVX2 static SHA1_ALWAYS_INLINE
 void store_planes_avx2(const __m128i w[PLANE_GROUPS],
-		       struct sha1_planes *p, unsigned int lane)
+		       struct sha1_planes *p, unsigned int lane, int is_only)
 {
 	__m256i low = _mm256_castsi128_si256(low_bytes(w, 0));
 	__m256i high = _mm256_castsi128_si256(low_bytes(w, 24));
@@ -77,7 +78,7 @@ void store_planes_avx2(const __m128i w[PLANE_GROUPS],
 	high = _mm256_inserti128_si256(high, low_bytes(w + 4, 24), 1);
 
 #define PLANE(bit, which) \
-	sha1_set_plane(p, SHA1_PLANE_OF(bit), lane, \
+	sha1_set_plane(p, SHA1_PLANE_OF(bit), lane, is_only, \
 		       _mm256_movemask_epi8(which))
 #define NEXT(which) (which = _mm256_add_epi8(which, which))
 	NEXT(high), PLANE(30, high), NEXT(high), PLANE(29, high);
@@ -139,7 +140,7 @@ INLINE_SSE void store_ihv(uint32_t ihv[5], __m128i abcd, __m128i e)
 }
 
 typedef void (*store_planes_fn)(const __m128i *, struct sha1_planes *,
-				unsigned int);
+				unsigned int, int);
 
 INLINE_SSE unsigned int compress_blocks(uint32_t ihv[5],
 					const unsigned char *data,
@@ -151,25 +152,35 @@ INLINE_SSE unsigned int compress_blocks(uint32_t ihv[5],
 	struct sha1_planes planes;
 	struct sha1_survivors survivors;
 
-	if (n == 1) {
-		/* The end of a message, mostly; these stay in registers. */
-		store_ihv(before[0], abcd, e);
-		compress_block(&abcd, &e, data, w);
-		store_planes(w, &planes, SHA1_ALL_LANES);
-		store_ihv(ihv, abcd, e);
-		sha1_check_planes(&planes, &survivors);
-		return sha1_suspects(&survivors, 1);
-	}
 	if (n < SHA1_SCREEN_BLOCKS)
 		memset(&planes, 0, sizeof(planes));
 	for (unsigned int i = 0; i < n; i++) {
 		store_ihv(before[i], abcd, e);
 		compress_block(&abcd, &e, data + 64 * i, w);
-		store_planes(w, &planes, i);
+		store_planes(w, &planes, i, 0);
 	}
 	store_ihv(ihv, abcd, e);
 	sha1_check_planes(&planes, &survivors);
 	return sha1_suspects(&survivors, n);
+}
+
+/* A single one: the end of a message, mostly. Its planes stay in registers. */
+INLINE_SSE unsigned int compress_one(uint32_t ihv[5],
+				     const unsigned char *data,
+				     uint32_t before[5],
+				     store_planes_fn store_planes)
+{
+	__m128i abcd = _mm_shuffle_epi32(_mm_loadu_si128((__m128i *)ihv), 0x1b);
+	__m128i e = _mm_set_epi32(ihv[4], 0, 0, 0), w[PLANE_GROUPS];
+	struct sha1_planes planes;
+	struct sha1_survivors survivors;
+
+	store_ihv(before, abcd, e);
+	compress_block(&abcd, &e, data, w);
+	store_planes(w, &planes, 0, 1);
+	store_ihv(ihv, abcd, e);
+	sha1_check_planes(&planes, &survivors);
+	return sha1_suspects(&survivors, 1);
 }
 
 INLINE_SSE void check(const uint32_t w[80], uint32_t result[2],
@@ -183,7 +194,7 @@ INLINE_SSE void check(const uint32_t w[80], uint32_t result[2],
 	for (int i = 0; i < PLANE_GROUPS; i++)
 		groups[i] = _mm_shuffle_epi32(_mm_loadu_si128(
 			(const __m128i *)(w + SHA1_FIRST_WORD + 4 * i)), 0x1b);
-	store_planes(groups, &planes, 0);
+	store_planes(groups, &planes, 0, 0);
 	sha1_check_planes(&planes, &survivors);
 	result[0] = survivors.type[0].of[0];
 	result[1] = survivors.type[1].of[0];
@@ -209,7 +220,8 @@ TARGET_SSE static unsigned int compress_sse(uint32_t ihv[5],
 					    unsigned int n,
 					    uint32_t before[][5])
 {
-	return compress_blocks(ihv, data, n, before, store_planes_sse);
+	return n == 1 ? compress_one(ihv, data, before[0], store_planes_sse) :
+		compress_blocks(ihv, data, n, before, store_planes_sse);
 }
 
 TARGET_SSE static void check_sse(const uint32_t w[80], uint32_t result[2])
@@ -222,7 +234,8 @@ TARGET_AVX2 static unsigned int compress_avx2(uint32_t ihv[5],
 					      unsigned int n,
 					      uint32_t before[][5])
 {
-	return compress_blocks(ihv, data, n, before, store_planes_avx2);
+	return n == 1 ? compress_one(ihv, data, before[0], store_planes_avx2) :
+		compress_blocks(ihv, data, n, before, store_planes_avx2);
 }
 
 TARGET_AVX2 static void check_avx2(const uint32_t w[80], uint32_t result[2])

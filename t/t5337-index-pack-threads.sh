@@ -196,6 +196,28 @@ test_expect_success 'index-pack of a file, and verify-pack' '
 	done
 '
 
+test_lazy_prereq ULIMIT_FILE_SIZE '
+	(trap "" XFSZ && ulimit -f 2000)
+'
+
+# Half a megabyte or one, depending on the shell.
+test_expect_success ULIMIT_FILE_SIZE 'the pack cannot be written' '
+	pack --window=0 <objects >x.pack &&
+	for threads in 1 2
+	do
+		rm -rf to &&
+		cp -R empty.git to &&
+		(
+			trap "" XFSZ &&
+			ulimit -f 2000 &&
+			test_must_fail git -C to index-pack --stdin \
+				--threads=$threads <x.pack 2>err
+		) &&
+		test_grep "^fatal: write error: " err &&
+		test_line_count = 1 err || return 1
+	done
+'
+
 test_expect_success 'a pipe, in pieces' '
 	pack --depth=50 --delta-base-offset <objects >x.pack &&
 	index_in_way plain --stdin <x.pack &&
