@@ -11,7 +11,7 @@ struct pack_spool {
 	size_t size;
 	unsigned char *buffer;	/* the caller's */
 	unsigned char *spare;	/* has been spooled, or is being so */
-	unsigned threaded : 1, started : 1;
+	unsigned threaded:1, started:1;
 	pthread_t thread;
 
 	pthread_mutex_t mutex;	/* for what follows */
@@ -73,13 +73,27 @@ struct pack_spool *pack_spool_new(pack_spool_fn write_part,
 
 void pack_spool_wait(struct pack_spool *s)
 {
+	int err;
+
 	pthread_mutex_lock(&s->mutex);
 	while (s->part)
 		pthread_cond_wait(&s->changed, &s->mutex);
-	errno = s->write_errno;
+	err = s->write_errno;
 	pthread_mutex_unlock(&s->mutex);
-	if (errno)
+	if (err) {
+		errno = err;
 		die_errno("write error");
+	}
+}
+
+void pack_spool_flush(struct pack_spool *s, size_t done, size_t rest)
+{
+	pack_spool_wait(s);
+	if (!done)
+		return;
+	s->write_errno = s->write_part(s->buffer, done);
+	pack_spool_wait(s);
+	memmove(s->buffer, s->buffer + done, rest);
 }
 
 unsigned char *pack_spool_put(struct pack_spool *s, size_t done, size_t rest)
@@ -87,9 +101,7 @@ unsigned char *pack_spool_put(struct pack_spool *s, size_t done, size_t rest)
 	pack_spool_wait(s);
 	start_thread(s);
 	if (!s->started) {
-		s->write_errno = s->write_part(s->buffer, done);
-		pack_spool_wait(s);
-		memmove(s->buffer, s->buffer + done, rest);
+		pack_spool_flush(s, done, rest);
 		return s->buffer;
 	}
 	memcpy(s->spare, s->buffer + done, rest);

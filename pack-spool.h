@@ -42,6 +42,12 @@ struct pack_spool *pack_spool_new(pack_spool_fn write_part,
 unsigned char *pack_spool_put(struct pack_spool *spool, size_t done,
 			      size_t rest);
 
+/*
+ * The same, but all of it is written on return, by the caller's thread, as that
+ * would have to wait for the other one; and the buffer stays.
+ */
+void pack_spool_flush(struct pack_spool *spool, size_t done, size_t rest);
+
 /* Wait until all parts are written. */
 void pack_spool_wait(struct pack_spool *spool);
 

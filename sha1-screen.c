@@ -16,6 +16,8 @@ static const struct sha1_screen_backend *choose_backend(void)
 {
 	const char *name = getenv("GIT_TEST_SHA1");
 
+	if (name && !*name)
+		name = NULL;
 	if (name && !strcmp(name, none.name))
 		return &none;
 	for (int i = 0; sha1_screen_backends[i]; i++) {
@@ -29,10 +31,11 @@ static const struct sha1_screen_backend *choose_backend(void)
 	return &none;
 }
 
+static const struct sha1_screen_backend *backend;
+
 /* Threads that come here at the same time choose the same one. */
 static const struct sha1_screen_backend *get_backend(void)
 {
-	static const struct sha1_screen_backend *backend;
 	const struct sha1_screen_backend *b =
 		__atomic_load_n(&backend, __ATOMIC_RELAXED);
 
@@ -43,11 +46,17 @@ static const struct sha1_screen_backend *get_backend(void)
 	return b;
 }
 
+void sha1_screen_use(const struct sha1_screen_backend *b)
+{
+	__atomic_store_n(&backend, b, __ATOMIC_RELAXED);
+}
+
 /*
  * Up to SHA1_SCREEN_BLOCKS blocks. No bytes are waiting in the buffer of the
  * context. Each block that is not proven harmless is given to sha1dc, with the
  * chaining value in front of it, and what comes out has to be what the back end
- * says. If it is not, return -1, with the context as it was.
+ * says. If it is not, return -1, with the chaining value and the length as they
+ * were; an attack that was seen stays seen.
  */
 static int update_group(SHA1_CTX *ctx, const struct sha1_screen_backend *b,
 			const unsigned char *data, unsigned int n)
@@ -178,7 +187,7 @@ const char *sha1_screen_name(void)
 {
 	const char *name = getenv("GIT_TEST_SHA1");
 
-	if (name && strcmp(name, "sha1dc"))
+	if (name && *name && strcmp(name, "sha1dc"))
 		die("GIT_TEST_SHA1: there is no '%s' here", name);
 	return "sha1dc";
 }

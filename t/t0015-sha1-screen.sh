@@ -7,7 +7,6 @@ Digests and the detection of collisions have to be those of sha1dc, with each ba
 end that this machine has. What the back ends prove is tested in u-sha1-screen.c.
 '
 
-TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
 
 if ! test-tool sha1-is-sha1dc
@@ -104,12 +103,54 @@ do
 	'
 done
 
-test_expect_success 'without being asked, one of them is used' '
-	name=$(test-tool sha1-screen name) &&
-	case "$had " in
-	*" $name "*) ;;
-	*) false ;;
-	esac
+case $had in
+' sha1dc') ;;
+*) test_set_prereq SHA1_SCREEN ;;
+esac
+
+test_expect_success SHA1_SCREEN 'without being asked, a back end is used' '
+	for value in "" none
+	do
+		(
+			GIT_TEST_SHA1=$value &&
+			if test "$value" = none
+			then
+				sane_unset GIT_TEST_SHA1
+			else
+				export GIT_TEST_SHA1
+			fi &&
+			test-tool sha1-screen name >actual
+		) &&
+		name=$(cat actual) &&
+		test "$name" != sha1dc &&
+		case "$had " in
+		*" $name "*) ;;
+		*) false ;;
+		esac || return 1
+	done
+'
+
+# sha1dc finds out, if it is given the block: each of a group of each size, and
+# those at the end of a message.
+test_expect_success SHA1_SCREEN 'blocks that are not proven harmless go to sha1dc' '
+	for n in 1 2 3 4 5 6 7 8
+	do
+		i=0 &&
+		while test $i -lt $n
+		do
+			echo $n $i $((64 * $n)) &&
+			i=$(($i + 1)) || return 1
+		done || return 1
+	done >cases &&
+	echo "1 0 0" >>cases &&
+	echo "2 0 60" >>cases &&
+	echo "2 1 60" >>cases &&
+	while read n i size
+	do
+		test_must_fail test-tool sha1-screen lie $n $i $size 2>err &&
+		test_grep "sha1dc and .liar. do not agree" err || return 1
+	done <cases &&
+	test-tool sha1-screen lie 8 0 64
 '
 
 test_done

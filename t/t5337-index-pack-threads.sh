@@ -9,8 +9,13 @@ threads that get one object at a time, and the results are compared with those
 of one thread and zlib alone.
 '
 
-TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
+
+if ! test_have_prereq PTHREADS
+then
+	skip_all='there are no threads'
+	test_done
+fi
 
 # Run index-pack in a new repository "to", or in a copy of $from, in one of
 # several ways. What comes out of it is put into the folder "got.<way>": all
@@ -197,24 +202,31 @@ test_expect_success 'index-pack of a file, and verify-pack' '
 '
 
 test_lazy_prereq ULIMIT_FILE_SIZE '
-	(trap "" XFSZ && ulimit -f 2000)
+	(trap "" XFSZ && ulimit -f 100)
 '
 
-# Half a megabyte or one, depending on the shell.
+# The second pack is not written before it has been parsed; the third one ends
+# early, which is noticed before the next part is to be written.
 test_expect_success ULIMIT_FILE_SIZE 'the pack cannot be written' '
 	pack --window=0 <objects >x.pack &&
+	git -C repo rev-parse HEAD:random | pack >small.pack &&
+	test_copy_bytes 1500000 <x.pack >short.pack &&
 	for threads in 1 2
 	do
-		rm -rf to &&
-		cp -R empty.git to &&
-		(
-			trap "" XFSZ &&
-			ulimit -f 2000 &&
-			test_must_fail git -C to index-pack --stdin \
-				--threads=$threads <x.pack 2>err
-		) &&
-		test_grep "^fatal: write error: " err &&
-		test_line_count = 1 err || return 1
+		for i in x small short
+		do
+			rm -rf to &&
+			cp -R empty.git to &&
+			(
+				trap "" XFSZ &&
+				# 50 kB, or 100, depending on the shell
+				ulimit -f 100 &&
+				test_must_fail git -C to index-pack --stdin \
+					--threads=$threads <$i.pack 2>err
+			) &&
+			test_grep "^fatal: write error: " err &&
+			test_line_count = 1 err || return 1
+		done || return 1
 	done
 '
 

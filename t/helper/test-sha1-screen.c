@@ -7,6 +7,9 @@
  *                         updates of that size, from buffers that begin that
  *                         many bytes behind an aligned address
  *   race <n>              digests of n buffers that another thread writes to
+ *   lie <n> <i> <size>    hash that many zeros, with a back end that gives
+ *                         block i of each group of n to sha1dc, and a wrong
+ *                         chaining value for it
  *   random <n>            compare n messages of random lengths and contents, in
  *                         random updates, with what sha1dc says by itself
  */
@@ -18,6 +21,55 @@
 #ifdef platform_SHA_IS_SHA1DC
 
 #include "sha1-screen.h"
+
+#ifdef SHA1_SCREEN
+#include "sha1-screen/backend.h"
+
+static const struct sha1_screen_backend *honest;
+static unsigned int lie_n, lie_i;
+
+static unsigned int lie(uint32_t ihv[5], const unsigned char *data,
+			unsigned int n, uint32_t before[][5])
+{
+	unsigned int suspects = honest->compress(ihv, data, n, before);
+
+	if (n != lie_n)
+		return suspects;
+	(lie_i + 1 < n ? before[lie_i + 1] : ihv)[0] ^= 1;
+	return suspects | 1u << lie_i;
+}
+
+static int hash_with_liar(unsigned int n, unsigned int i, size_t size)
+{
+	static struct sha1_screen_backend liar = { .name = "liar", .compress = lie };
+	unsigned char hash[GIT_SHA1_RAWSZ], *zeros = xcalloc(1, size + 1);
+	git_SHA_CTX ctx;
+
+	for (int j = 0; !honest && sha1_screen_backends[j]; j++)
+		if (sha1_screen_backends[j]->usable())
+			honest = sha1_screen_backends[j];
+	if (!honest)
+		die("there is no back end here");
+	lie_n = n;
+	lie_i = i;
+	sha1_screen_use(&liar);
+	git_SHA1_Init(&ctx);
+	git_SHA1_Update(&ctx, zeros, size);
+	git_SHA1_Final(hash, &ctx);
+	puts(hash_to_hex_algop(hash, &hash_algos[GIT_HASH_SHA1]));
+	free(zeros);
+	return 0;
+}
+
+#else
+
+static int hash_with_liar(unsigned int n UNUSED, unsigned int i UNUSED,
+			  size_t size UNUSED)
+{
+	die("there is no back end here");
+}
+
+#endif
 
 static int hash_stdin(size_t size, size_t skip)
 {
@@ -122,8 +174,12 @@ int cmd__sha1_screen(int argc, const char **argv)
 		return compare_random(strtoul(argv[2], NULL, 10));
 	if (argc == 3 && !strcmp(argv[1], "race"))
 		return hash_written_to(strtoul(argv[2], NULL, 10));
-	die("usage: test-tool sha1-screen "
-	    "(name | hash <size> [<skip>] | race <n> | random <n>)");
+	if (argc == 5 && !strcmp(argv[1], "lie"))
+		return hash_with_liar(strtoul(argv[2], NULL, 10),
+				      strtoul(argv[3], NULL, 10),
+				      strtoul(argv[4], NULL, 10));
+	die("usage: test-tool sha1-screen (name | hash <size> [<skip>] | "
+	    "lie <n> <i> <size> | race <n> | random <n>)");
 }
 
 #else

@@ -290,7 +290,8 @@ void test_sha1_screen__compress(void)
 		for (int i = 0; i < 20000; i++) {
 			unsigned int n = 1 + i % SHA1_SCREEN_BLOCKS;
 			unsigned char *start = data + random32() % 16;
-			uint32_t before[SHA1_SCREEN_BLOCKS][5], ihv[5];
+			uint32_t before[SHA1_SCREEN_BLOCKS][5], ihv[5], w[80];
+			unsigned int suspects = 0;
 			SHA1_CTX ctx;
 
 			for (size_t j = 0; j < sizeof(data); j++)
@@ -299,7 +300,14 @@ void test_sha1_screen__compress(void)
 			for (int j = 0; j < 5; j++)
 				ctx.ihv[j] = random32();
 			memcpy(ihv, ctx.ihv, sizeof(ihv));
-			b->compress(ihv, start, n, before);
+			for (unsigned int j = 0; j < n; j++) {
+				for (int k = 0; k < 16; k++)
+					w[k] = get_be32(start + 64 * j + 4 * k);
+				expand(w);
+				suspects |= (unsigned int)!!check_sha1dc(w) << j;
+			}
+			cl_assert_equal_i(b->compress(ihv, start, n, before),
+					  suspects);
 			for (unsigned int j = 0; j < n; j++) {
 				cl_assert(!memcmp(before[j], ctx.ihv,
 						  sizeof(ihv)));
