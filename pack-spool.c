@@ -98,14 +98,17 @@ void pack_spool_flush(struct pack_spool *s, size_t done, size_t rest)
 
 unsigned char *pack_spool_put(struct pack_spool *s, size_t done, size_t rest)
 {
+	unsigned char *full = s->buffer;
+
 	pack_spool_wait(s);
 	start_thread(s);
 	if (!s->started) {
 		pack_spool_flush(s, done, rest);
 		return s->buffer;
 	}
-	memcpy(s->spare, s->buffer + done, rest);
-	SWAP(s->buffer, s->spare);
+	memcpy(s->spare, full + done, rest);
+	s->buffer = s->spare;
+	s->spare = full;
 	pthread_mutex_lock(&s->mutex);
 	s->part = done;
 	pthread_cond_signal(&s->changed);
