@@ -5,6 +5,7 @@
 #include "git-compat-util.h"
 #include "pack-spool.h"
 #include "thread-utils.h"
+#include "trace2.h"
 
 struct pack_spool {
 	pack_spool_fn write_part;
@@ -25,6 +26,7 @@ static void *run_thread(void *data)
 {
 	struct pack_spool *s = data;
 
+	trace2_thread_start("pack-spool");
 	pthread_mutex_lock(&s->mutex);
 	while (!s->quit) {
 		int err;
@@ -41,6 +43,7 @@ static void *run_thread(void *data)
 		pthread_cond_signal(&s->changed);
 	}
 	pthread_mutex_unlock(&s->mutex);
+	trace2_thread_exit();
 	return NULL;
 }
 

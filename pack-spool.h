@@ -19,8 +19,8 @@ struct pack_spool;
 
 /*
  * Write the next part of the pack. Returns 0, or errno. It is called in the
- * spool's thread; what it uses is not to be used by others before
- * pack_spool_wait().
+ * spool's thread, or in the caller's; what it uses is not to be used by others
+ * between pack_spool_put() and pack_spool_wait().
  */
 typedef int (*pack_spool_fn)(const void *buf, size_t len);
 

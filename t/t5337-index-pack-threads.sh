@@ -156,6 +156,26 @@ test_expect_success 'bases that do not fit into the cache are made again' '
 	good_index --stdin <x.pack
 '
 
+# usage: deltas_kept <way>; the pack is x.pack
+deltas_kept () {
+	GIT_TRACE2_EVENT="$PWD/event.$1" index_in_way $1 --stdin <x.pack &&
+	sed -n "s/.*deltas.kept\",\"value\":\"\([0-9]*\)\".*/\1/p" event.$1
+}
+
+test_expect_success 'deltas are kept, as many as there is room for' '
+	pack --depth=50 --delta-base-offset <objects >x.pack &&
+	git index-pack -o x.idx x.pack &&
+	git verify-pack -v x.idx >verbose &&
+	all=$(grep -c " [0-9]* $OID_REGEX\$" verbose) &&
+	test 10 -lt $all &&
+	test 0 = $(deltas_kept plain) &&
+	test $all = $(deltas_kept whole) &&
+	test $all = $(deltas_kept both) &&
+	few=$(deltas_kept few) &&
+	test 0 -lt $few &&
+	test $few -lt $all
+'
+
 test_expect_success 'options' '
 	pack --depth=50 --delta-base-offset <objects >x.pack &&
 	ways=both &&
@@ -198,6 +218,20 @@ test_expect_success 'index-pack of a file, and verify-pack' '
 		cp -f $i.idx v.idx &&
 		index_in_way $i --verify-stat "$PWD/v.pack" &&
 		diff -r got.plain got.$i || return 1
+	done
+'
+
+test_expect_success 'a large pack is written by a thread, if there may be one' '
+	pack --window=0 <objects >x.pack &&
+	git -C repo rev-parse HEAD:small-1 | pack >small.pack &&
+	for case in "plain x 0" "both x 1" "both small 0"
+	do
+		set -- $case &&
+		rm -f event &&
+		GIT_TRACE2_EVENT="$PWD/event" index_in_way $1 --stdin <$2.pack &&
+		echo 0 >expect &&
+		test_cmp expect got.$1/exit &&
+		test $3 = $(grep -c "thread_start.*pack-spool" event) || return 1
 	done
 '
 
