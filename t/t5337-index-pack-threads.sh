@@ -156,9 +156,19 @@ test_expect_success 'bases that do not fit into the cache are made again' '
 	good_index --stdin <x.pack
 '
 
+# usage: traced <absolute path of the trace> <function> <its arguments>...
+traced () {
+	(
+		GIT_TRACE2_EVENT=$1 &&
+		export GIT_TRACE2_EVENT &&
+		shift &&
+		"$@"
+	)
+}
+
 # usage: deltas_kept <way>; the pack is x.pack
 deltas_kept () {
-	GIT_TRACE2_EVENT="$PWD/event.$1" index_in_way $1 --stdin <x.pack &&
+	traced "$PWD/event.$1" index_in_way $1 --stdin <x.pack &&
 	sed -n "s/.*deltas.kept\",\"value\":\"\([0-9]*\)\".*/\1/p" event.$1
 }
 
@@ -228,7 +238,7 @@ test_expect_success 'a large pack is written by a thread, if there may be one' '
 	do
 		set -- $case &&
 		rm -f event &&
-		GIT_TRACE2_EVENT="$PWD/event" index_in_way $1 --stdin <$2.pack &&
+		traced "$PWD/event" index_in_way $1 --stdin <$2.pack &&
 		echo 0 >expect &&
 		test_cmp expect got.$1/exit &&
 		test $3 = $(grep -c "thread_start.*pack-spool" event) || return 1
