@@ -104,7 +104,7 @@ demo-check:
 # The benchmark runner's own options: make bench BENCH_ARGS='--help'
 bench: all baseline
 	@scripts/deps --check build bench
-	@scripts/bench $(BENCH_ARGS)
+	@scripts/bench checkout $(BENCH_ARGS)
 
 bench-auto: all baseline
 	@scripts/deps --check build bench
@@ -116,7 +116,7 @@ bench-network: all baseline
 
 bench-clone: all baseline
 	@scripts/deps --check build bench
-	@contrib/clone/bench --baseline $(BUILD)/baseline --ours $(BUILD)/git $(BENCH_ARGS)
+	@scripts/bench clone $(BENCH_ARGS)
 
 bench-refs: all baseline
 	@scripts/deps --check build bench

@@ -11,26 +11,29 @@ COLOURS = {"base": "#888888", "ours": "#1f77b4", "gix": "#d98c21"}
 ROW = 26  # pixels
 
 
-def check(program, prefix):
+def die(message):
+    sys.exit("%s: %s" % (os.path.basename(sys.argv[0]), message))
+
+
+def check(prefix):
     """End the program if it cannot draw PREFIX.svg."""
     if not shutil.which("gnuplot"):
-        sys.exit("%s: gnuplot not found; install it (Debian: gnuplot-nox)"
-                 % program)
+        die("gnuplot not found; install it (Debian: gnuplot-nox)")
     folder = os.path.dirname(os.path.abspath(prefix))
     if not os.access(folder, os.W_OK):
-        sys.exit("%s: cannot write to '%s'" % (program, folder))
+        die("cannot write to '%s'" % folder)
 
 
-def read(program, path):
+def read(path):
     """What bench --json wrote; or end the program."""
     try:
         with open(path) as file:
             data = json.load(file)
     except (OSError, ValueError) as error:
-        sys.exit("%s: cannot read '%s': %s" % (program, path, error))
+        die("cannot read '%s': %s" % (path, error))
     if not isinstance(data, dict) or data.get("schema") != 1 or \
             not {"machine", "cases"} <= data.keys():
-        sys.exit("%s: '%s' is not what bench --json writes" % (program, path))
+        die("'%s' is not what bench --json writes" % path)
     return data
 
 
@@ -131,6 +134,5 @@ def draw(panels, line, prefix):
         done = subprocess.run(["gnuplot"], input=script.encode(),
                               stderr=subprocess.PIPE)
         if done.returncode:
-            sys.exit("gnuplot failed: " + done.stderr.decode(errors="replace"))
+            die("gnuplot failed: " + done.stderr.decode(errors="replace"))
         print("%s.%s" % (prefix, suffix))
-
