@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import time
 
-from . import BenchError, Skip, filesystems, machine, measure
+from . import BenchError, filesystems, machine, measure
 
 # Factor between the bytes of a tree and the image it is put on: the image's
 # own pages and the mounted file system's pages are both in memory.
@@ -21,6 +21,43 @@ def remove(path):
     """Remove a tree; rm is faster at a million files than Python is."""
     if os.path.lexists(path):
         subprocess.run(["rm", "-rf", "--", path], check=True)
+
+
+def make_git_dir(git_dir, repo, config="", own_objects=False):
+    """A .git without an index, its objects those of a bare repository."""
+    os.makedirs(os.path.join(git_dir, "refs", "heads"))
+    objects = os.path.join(repo, "objects")
+    if own_objects:
+        shutil.copytree(objects, os.path.join(git_dir, "objects"))
+    else:
+        os.symlink(objects, os.path.join(git_dir, "objects"))
+    shutil.copy(os.path.join(repo, "packed-refs"), git_dir)
+    with open(os.path.join(git_dir, "HEAD"), "w") as file:
+        file.write("ref: refs/heads/master\n")
+    with open(os.path.join(git_dir, "config"), "w") as file:
+        file.write("[core]\n\trepositoryformatversion = 0\n"
+                   "\tfilemode = true\n\tbare = false\n"
+                   "[gc]\n\tauto = 0\n" + config)
+
+
+def state_of(tree, git, tree_hash):
+    """What has to be the same whoever did the checkout."""
+    # Before status, which would mend wrong stat data in the index.
+    stale = git.run("diff-files", "--name-only", cwd=tree)
+    if stale:
+        names = stale.decode(errors="replace").splitlines()
+        raise BenchError(
+            "the index does not describe %d of the files, such as %s" %
+            (len(names), names[0]))
+    status = git.run("status", "--porcelain", cwd=tree)
+    if status:
+        raise BenchError("git status is not clean: %s" %
+                         status.splitlines()[0].decode(errors="replace"))
+    done = subprocess.run([tree_hash, tree], stdout=subprocess.PIPE)
+    if done.returncode:
+        raise BenchError("tree-hash failed")
+    return {"the hash of the working tree": done.stdout,
+            "ls-files -s": git.run("ls-files", "-s", "-z", cwd=tree)}
 
 
 class Case:
@@ -76,19 +113,8 @@ class Case:
         need = self.input.room()
         if self.filesystem:
             need = int(need * IMAGE_ROOM)
-        stat = os.statvfs(self.run.workdir)
-        have = stat.f_bavail * stat.f_frsize
-        if need > have:
-            raise Skip("needs %d MB in %s, which has %d MB" % (
-                need >> 20, self.run.workdir, have >> 20))
-        if not self.filesystem and stat.f_files and \
-                self.input.files * 1.1 > stat.f_favail:
-            raise Skip("needs %d inodes in %s, which has %d" % (
-                self.input.files * 1.1, self.run.workdir, stat.f_favail))
-        in_memory = machine.file_system(self.run.workdir)[0] == "tmpfs"
-        if in_memory and need > machine.available_memory():
-            raise Skip("needs %d MB of memory, %d MB are available" % (
-                need >> 20, machine.available_memory() >> 20))
+        machine.check_room(self.run.workdir, need,
+                           0 if self.filesystem else self.input.files * 1.1)
 
     def close(self):
         if self.image:
@@ -127,17 +153,7 @@ class Case:
             os.mkdir(self.top)
 
     def make_repository(self):
-        """A .git without an index, its objects those of the input."""
-        git_dir = os.path.join(self.tree, ".git")
-        os.makedirs(os.path.join(git_dir, "refs", "heads"))
-        os.symlink(self.input.objects, os.path.join(git_dir, "objects"))
-        shutil.copy(os.path.join(self.input.path, "packed-refs"), git_dir)
-        with open(os.path.join(git_dir, "HEAD"), "w") as file:
-            file.write("ref: refs/heads/master\n")
-        with open(os.path.join(git_dir, "config"), "w") as file:
-            file.write("[core]\n\trepositoryformatversion = 0\n"
-                       "\tfilemode = true\n\tbare = false\n"
-                       "[gc]\n\tauto = 0\n")
+        make_git_dir(os.path.join(self.tree, ".git"), self.input.path)
 
     def prepare(self, contestant):
         self.fresh()
@@ -216,26 +232,7 @@ class Case:
                                  (contestant.name, key))
 
     def state(self):
-        """What has to be the same whoever did the checkout."""
-        git = self.run.baseline
-        # Before status, which would mend wrong stat data in the index.
-        stale = git.run("diff-files", "--name-only", cwd=self.tree)
-        if stale:
-            names = stale.decode(errors="replace").splitlines()
-            raise BenchError(
-                "the index does not describe %d of the files, such as %s" %
-                (len(names), names[0]))
-        status = git.run("status", "--porcelain", cwd=self.tree)
-        if status:
-            raise BenchError("git status is not clean: %s" %
-                             status.splitlines()[0].decode(errors="replace"))
-        done = subprocess.run([self.run.tree_hash, self.tree],
-                              stdout=subprocess.PIPE)
-        if done.returncode:
-            raise BenchError("tree-hash failed")
-        return {"the hash of the working tree": done.stdout,
-                "ls-files -s": git.run("ls-files", "-s", "-z",
-                                       cwd=self.tree)}
+        return state_of(self.tree, self.run.baseline, self.run.tree_hash)
 
 
 class Status(Case):

@@ -70,6 +70,19 @@ class Build:
                 process.stderr.decode(errors="replace").strip()))
         return process.stdout
 
+    def exec_path(self):
+        return self.run("--exec-path").decode().strip()
+
+    def fast_import(self, repo, write, *options):
+        """Run fast-import on what write(out) writes."""
+        argv = [self.git, "-C", repo, "fast-import", "--quiet", *options]
+        with subprocess.Popen(argv, env=self.env,
+                              stdin=subprocess.PIPE) as process:
+            write(process.stdin)
+            process.stdin.close()
+        if process.returncode:
+            raise BenchError("fast-import failed")
+
 
 class Contestant:
     """workers is a number, or "auto" for no configuration at all."""

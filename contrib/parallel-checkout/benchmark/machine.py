@@ -6,6 +6,8 @@ import platform
 import re
 import subprocess
 
+from . import Skip
+
 
 def first_line(argv, env=None):
     """The first line that a program prints, or nothing."""
@@ -49,6 +51,21 @@ def available_memory():
     """Bytes that can be had without swapping."""
     kib = _field("/proc/meminfo", "MemAvailable")
     return int(kib.split()[0]) * 1024 if kib else 0
+
+
+def check_room(folder, need, files=0):
+    """Skip a case for which there is no room in the folder."""
+    stat = os.statvfs(folder)
+    have = stat.f_bavail * stat.f_frsize
+    if need > have:
+        raise Skip("needs %d MB in %s, which has %d MB" % (
+            need >> 20, folder, have >> 20))
+    if stat.f_files and files > stat.f_favail:
+        raise Skip("needs %d inodes in %s, which has %d" % (
+            files, folder, stat.f_favail))
+    if file_system(folder)[0] == "tmpfs" and need > available_memory():
+        raise Skip("needs %d MB of memory, %d MB are available" % (
+            need >> 20, available_memory() >> 20))
 
 
 def cores():

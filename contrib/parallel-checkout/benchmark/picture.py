@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 
-COLOURS = {"base": "#888888", "ours": "#1f77b4", "gix": "#d98c21"}
+COLOURS = {"base": "#888888", "ours": "#1f77b4", "auto": "#6baed6",
+           "gix": "#d98c21"}
 ROW = 26  # pixels
 
 
