@@ -29,7 +29,7 @@
 #   API=1                 for make export: keep what was changed in files of ours
 #                         for this base, in its ours.patch
 #   BENCH_ARGS=...        for make bench, bench-auto, bench-network, bench-clone,
-#                         bench-refs
+#                         bench-filters, bench-refs
 #   T='p208*' PERF_REPEAT=N PERF_REPO=/path    for make perf
 # Anything else on the command line (SANITIZE=address, DEVELOPER=1, ...) goes
 # through to the base's Makefile.
@@ -94,7 +94,8 @@ baseline:
 install: all
 	@+$(submake) -C $(BUILD)/git install prefix='$(abspath $(prefix))'
 
-.PHONY: demo-check demo bench bench-auto bench-network bench-clone bench-refs perf
+.PHONY: demo-check demo bench bench-auto bench-network bench-clone bench-filters
+.PHONY: bench-refs perf
 demo: demo-check all baseline
 	@scripts/demo
 
@@ -117,6 +118,10 @@ bench-network: all baseline
 bench-clone: all baseline
 	@scripts/deps --check build bench
 	@scripts/bench clone $(BENCH_ARGS)
+
+bench-filters: all baseline
+	@scripts/deps --check build bench
+	@scripts/bench filters $(BENCH_ARGS)
 
 bench-refs: all baseline
 	@scripts/deps --check build bench
