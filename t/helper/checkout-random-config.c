@@ -6,11 +6,7 @@
 #include "git-compat-util.h"
 #include "checkout-random.h"
 
-/* Each has variants; a case uses one in so many lines. */
-static const struct attribute_line {
-	unsigned int one_in;
-	const char *variants[4];
-} attribute_lines[ATTRIBUTE_LINES] = {
+static const struct attribute_line attribute_lines[ATTRIBUTE_LINES] = {
 	{ 1, { "*.t text", "*.t text eol=crlf", "*.t text eol=lf", "*.t -text" } },
 	{ 1, { "*.crlf text eol=crlf", "*.crlf text eol=crlf", "*.crlf eol=lf", "" } },
 	{ 1, { "*.lf text eol=lf", "", "*.lf text=auto", "*.lf text" } },
@@ -40,10 +36,15 @@ static const struct attribute_line {
 	{ 1, { "", "", "", "f[2-5] eol=crlf" } },
 };
 
-void add_attribute_line(struct strbuf *out, unsigned int line,
-			unsigned int variant)
+static const struct attribute_line *lines_of(struct random_case *c)
 {
-	strbuf_addf(out, "%s\n", attribute_lines[line].variants[variant % 4]);
+	return c->filters ? filter_lines : attribute_lines;
+}
+
+void add_attribute_line(struct random_case *c, struct strbuf *out,
+			unsigned int line, unsigned int variant)
+{
+	strbuf_addf(out, "%s\n", lines_of(c)[line].variants[variant % 4]);
 }
 
 void choose_kind(struct random_case *c, struct strbuf *out)
@@ -79,7 +80,7 @@ void choose_kind(struct random_case *c, struct strbuf *out)
 	c->included |= c->big && one_in(c, 4);
 	c->attributes_file |= c->big && one_in(c, 4);
 	for (unsigned int i = 0; i < ATTRIBUTE_LINES; i++)
-		c->attributes[i] = one_in(c, attribute_lines[i].one_in);
+		c->attributes[i] = one_in(c, lines_of(c)[i].one_in);
 	switch (c->submodules ? 0 : below(c, 30)) {
 	case 1: case 2:
 		c->source = PARTIAL;
@@ -185,6 +186,9 @@ void add_config(struct random_case *c, struct strbuf *out)
 		add_config_line(c, out, "submodule.recurse=true");
 	if (c->included)
 		add_config_line(c, out, "include.path=../.gitconfig");
+	if (c->filters && one_in(c, 4))
+		add_config_line(c, out, one_in(c, 2) ? "filter.d0.parallel=true" :
+				"filter.d0.parallel=false");
 }
 
 static void add_hook(struct random_case *c, struct strbuf *out,
@@ -205,7 +209,7 @@ static void add_info(struct random_case *c, struct strbuf *out)
 		unsigned int variant = below(c, 4);
 
 		if (keep(c) && c->attributes[line])
-			add_attribute_line(out, line, variant);
+			add_attribute_line(c, out, line, variant);
 	}
 	strbuf_addstr(out, "EOF\n");
 }
@@ -249,7 +253,7 @@ void add_setup(struct random_case *c, struct strbuf *out)
 		unsigned int variant = below(c, 4);
 
 		if (one_in(c, 4) && c->attributes[i])
-			add_attribute_line(out, i, variant);
+			add_attribute_line(c, out, i, variant);
 	}
 	strbuf_addstr(out, "EOF\n");
 }

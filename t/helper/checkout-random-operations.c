@@ -374,7 +374,7 @@ static void push_operation(struct random_case *c, struct strvec *args)
 		"--hard", "--hard", "--hard", "--keep", "--merge",
 	};
 
-	switch (below(c, 30)) {
+	switch (below(c, c->filters ? 34 : 30)) {
 	case 0: case 1: case 2: case 3: case 4: case 5: case 6:
 		push_switch(c, args);
 		break;
@@ -386,22 +386,22 @@ static void push_operation(struct random_case *c, struct strvec *args)
 	case 11: case 12: case 13: case 14:
 		push_checkout_paths(c, args);
 		break;
-	case 15: case 16:
+	case 15: case 16: case 30:
 		strvec_pushl(args, "checkout", any_branch(c), "--", ".", NULL);
 		break;
-	case 17:
+	case 17: case 31:
 		push_stash(c, args);
 		break;
 	case 18: case 19:
 		push_merge(c, args);
 		break;
-	case 20:
+	case 20: case 32:
 		push_clone(c, args);
 		break;
 	case 21:
 		push_sparse(c, args);
 		break;
-	case 22:
+	case 22: case 33:
 		strvec_pushl(args, "worktree", "add", "--detach", NULL);
 		strvec_pushf(args, "../tree%u", c->dirs_made++);
 		strvec_push(args, any_branch(c));
@@ -437,6 +437,8 @@ static void push_limits(struct random_case *c, struct strvec *args)
 		strvec_pushf(args, "--files=%u", 32 + below(c, 33));
 		break;
 	case 3:
+		if (c->filters)
+			break; /* they could not write what they were told */
 		strvec_pushf(args, "--size=%u", one_in(c, 2) ? 4 : 16);
 		push_flag(c, args, 2, "--ignore=XFSZ");
 		break;
@@ -454,7 +456,7 @@ static void push_limits(struct random_case *c, struct strvec *args)
 static void add_operation(struct random_case *c)
 {
 	struct strvec args = STRVEC_INIT;
-	char *dir = xstrdup(one_in(c, 8) ? any_dir(c) : ".");
+	char *dir = xstrdup(one_in(c, c->filters ? 3 : 8) ? any_dir(c) : ".");
 
 	push_limits(c, &args);
 	strvec_pushl(&args, dir, "git", NULL);

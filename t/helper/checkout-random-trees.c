@@ -89,6 +89,10 @@ static const char *random_path(struct random_case *c)
 		".bin", ".fl", ".pf", ".bad", " it's", "\303\251", ".rd", ".rd",
 		".ns", ".pk", ".rq", ".enc", ".m", ".ls",
 	};
+	static const char *const filtered[] = {
+		".f0", ".f0", ".f1", ".f1", ".f2", ".f2", ".f3", ".f3", ".f4",
+		".f4", ".f5", ".f5", "", "", ".t", ".id", ".u16", ".m", ".rd",
+	};
 	static const unsigned char depths[] = { 0, 0, 1, 1, 1, 2, 2, 3 };
 	static struct strbuf path = STRBUF_INIT;
 	unsigned int depth = PICK(c, depths);
@@ -108,9 +112,11 @@ static const char *random_path(struct random_case *c)
 		add_dir_name(c, &path);
 	} else {
 		int upper = c->ignore_case && one_in(c, 3);
+		const char *suffix = c->filters ? PICK(c, filtered) :
+			PICK(c, suffixes);
 
 		strbuf_addf(&path, "%c%u%s", upper ? 'F' : 'f',
-			    below(c, c->large ? 30 : 8), PICK(c, suffixes));
+			    below(c, c->large ? 30 : 8), suffix);
 	}
 	return path.buf;
 }
@@ -183,6 +189,8 @@ static void make_file(struct random_case *c, struct file *file)
 
 	memset(file, 0, sizeof(*file));
 	file->mode = one_in(c, 25) ? 0160000 : PICK(c, modes);
+	if (c->filters && !one_in(c, 4))
+		file->mode = 0100644;
 	file->style = PICK(c, styles);
 	file->wide = one_in(c, 12);
 	file->number = c->files_made++;
@@ -349,12 +357,19 @@ static void make_first_tree(struct random_case *c, struct string_list *tree)
 	static const unsigned char sizes[] = { 6, 6, 12, 12, 25, 45 };
 	unsigned int n = c->large ? 250 : 4 + below(c, PICK(c, sizes));
 	struct file file;
+	const char *path;
 
+	if (c->filters)
+		n += 12;
 	while (n--) {
-		make_file(c, &file);
+		/* the same blob at several paths, if it is about filters */
+		if (c->filters && tree->nr && one_in(c, 4))
+			file = *any_file(c, tree, &path);
+		else
+			make_file(c, &file);
 		put_file(tree, random_path(c), &file);
 	}
-	if (!one_in(c, 4))
+	if (c->filters || !one_in(c, 4))
 		put_special(c, tree, ".gitattributes", ATTRIBUTES);
 	if (one_in(c, 3))
 		put_special(c, tree, ".gitignore", IGNORE);
@@ -402,7 +417,7 @@ static void add_attributes(struct random_case *c, const struct file *file,
 {
 	for (unsigned int i = 0; i < ATTRIBUTE_LINES; i++)
 		if (c->attributes[i] && is_kept(c, c->attributes_at + i))
-			add_attribute_line(out, i, file->version[i]);
+			add_attribute_line(c, out, i, file->version[i]);
 }
 
 static void add_modules(const struct file *file, struct strbuf *out)
@@ -421,8 +436,15 @@ static void add_modules(const struct file *file, struct strbuf *out)
 		strbuf_addstr(out, "[submodule \"sub\"]\n\tupdate = none\n");
 }
 
-static void add_included(const struct file *file, struct strbuf *out)
+static void add_included(struct random_case *c, const struct file *file,
+			 struct strbuf *out)
 {
+	static const char *const filtered[] = {
+		"[filter \"d0\"]\n\tprocess =\n\tsmudge = cat\n",
+		"[filter \"d1\"]\n\tparallel = true\n\trequired = false\n",
+		"[filter \"d2\"]\n\tparallel = false\n",
+		"[filter \"unknown\"]\n\tparallel\n\tsmudge = tr a-z b-za\n",
+	};
 	static const char *const variants[] = {
 		"[core]\n\teol = crlf\n",
 		"[core]\n\teol = lf\n",
@@ -434,7 +456,10 @@ static void add_included(const struct file *file, struct strbuf *out)
 		"[core]\n\tbigFileThreshold = 10\n",
 	};
 
-	strbuf_addstr(out, variants[file->version[0] % ARRAY_SIZE(variants)]);
+	if (c->filters && file->version[1] % 2)
+		strbuf_addstr(out, filtered[file->version[0] % ARRAY_SIZE(filtered)]);
+	else
+		strbuf_addstr(out, variants[file->version[0] % ARRAY_SIZE(variants)]);
 }
 
 /* Too much to be written in no time, and not to be compressed. */
@@ -516,7 +541,7 @@ static void add_contents(struct random_case *c, const struct file *file,
 	else if (file->style == IGNORE)
 		strbuf_addstr(out, "f3*\nuntracked\n");
 	else if (file->style == CONFIG)
-		add_included(file, out);
+		add_included(c, file, out);
 	else if (file->style == MODULES)
 		add_modules(file, out);
 	else if (file->style == BIG)

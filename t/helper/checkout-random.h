@@ -25,6 +25,7 @@ struct random_case {
 
 	unsigned int rawsz;		/* of an object ID */
 	enum source source;
+	unsigned filters : 1;		/* it is all about them */
 	unsigned ignore_case : 1;
 	unsigned large : 1;		/* many files */
 	unsigned big : 1;		/* some with megabytes */
@@ -90,9 +91,15 @@ void clear_trees(struct random_case *c);
 
 /* ---- checkout-random-config.c ---- */
 
+/* Each has variants; a case uses one in so many lines. */
+struct attribute_line {
+	unsigned int one_in;
+	const char *variants[4];
+};
+
 /* Append one line of an attributes file: its place, and which variant. */
-void add_attribute_line(struct strbuf *out, unsigned int line,
-			unsigned int variant);
+void add_attribute_line(struct random_case *c, struct strbuf *out,
+			unsigned int line, unsigned int variant);
 
 /* Decide on what the rest depends on, and append the variables for the shell. */
 void choose_kind(struct random_case *c, struct strbuf *out);
@@ -102,6 +109,14 @@ void add_config(struct random_case *c, struct strbuf *out);
 
 /* Append what the shell does in the new repository, once. */
 void add_setup(struct random_case *c, struct strbuf *out);
+
+/* ---- checkout-random-filters.c ---- */
+
+/* The attributes of a case that is about filters. */
+extern const struct attribute_line filter_lines[ATTRIBUTE_LINES];
+
+/* Append the drivers, and the variables for the shell that are about them. */
+void add_drivers(struct random_case *c, struct strbuf *out, struct strbuf *vars);
 
 /* ---- checkout-random-operations.c ---- */
 

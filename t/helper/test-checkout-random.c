@@ -10,13 +10,16 @@
 #include "wrapper.h"
 
 static const char usage_string[] =
-	"test-tool checkout-random <seed> <directory> [<number>...]\n"
+	"test-tool checkout-random [--filters] <seed> <directory> [<number>...]\n"
 	"\n"
 	"Writes files into the directory: \"stream\" for fast-import, with the\n"
 	"branches one, two and three; \"config\"; and for the shell \"vars\", with\n"
 	"settings; \"setup\"; and \"script\", which calls the functions change,\n"
 	"lines and run. The elements with the numbers are left out, the others are\n"
-	"as they were; \"vars\" says how many there are.";
+	"as they were; \"vars\" says how many there are.\n"
+	"\n"
+	"With --filters, most files have a filter, and \"drivers\" has the\n"
+	"configuration of these, which call \"$TOOL\" checkout-filter.";
 
 /* splitmix64 */
 static uint64_t next_random(struct random_case *c)
@@ -69,6 +72,11 @@ int cmd__checkout_random(int argc, const char **argv)
 	struct strbuf out = STRBUF_INIT, vars = STRBUF_INIT;
 	char *end;
 
+	if (argc > 1 && !strcmp(argv[1], "--filters")) {
+		c.filters = 1;
+		argc--;
+		argv++;
+	}
 	if (argc < 3)
 		usage(usage_string);
 	errno = 0;
@@ -89,6 +97,10 @@ int cmd__checkout_random(int argc, const char **argv)
 	write_output(argv[2], "setup", &out);
 	add_script(&c, &out);
 	write_output(argv[2], "script", &out);
+	if (c.filters) {
+		add_drivers(&c, &out, &vars);
+		write_output(argv[2], "drivers", &out);
+	}
 	strbuf_addf(&vars, "elements=%u\n", c.elements);
 	write_output(argv[2], "vars", &vars);
 

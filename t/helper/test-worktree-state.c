@@ -360,6 +360,8 @@ static void show_all(const char *dir)
 	show_file(dir, "code");
 	show_file(dir, "out");
 	show_file(dir, "err");
+	if (getenv("GIT_TEST_FILTER_LOG"))
+		show_file(dir, "told");
 	show_tree("..");
 	if (!lstat(".git/reftable", &st))
 		ask_reference("ref", refs);
