@@ -94,6 +94,7 @@ static int init_parallel_checkout(struct parallel_checkout *pc,
 	strbuf_init(&pc->path, 0);
 	queue_init(&pc->queue);
 	collision_init(&pc->lookup.names, ignore_case);
+	pc_init_filtered(pc);
 	watch_exit();
 
 	/*
@@ -182,6 +183,30 @@ static int leave_or_put_off(struct parallel_checkout *pc,
 	return 0;
 }
 
+static void catch_up(struct parallel_checkout *pc);
+
+/*
+ * An entry that has a filter which workers may run. Returns 1 if it is to be
+ * queued, which the phase allows then; and 0 if it is not for them.
+ */
+static int prepare_filtered(struct parallel_checkout *pc,
+			    struct queued_entry *entry)
+{
+	switch (pc_note_filtered(pc, entry)) {
+	case FILTER_HAS_TWIN:
+		return 0;
+	case FILTER_IS_FIRST:
+		catch_up(pc);
+		/* fallthrough */
+	case FILTER_IS_KNOWN:
+		break;
+	}
+	if (pc->phase == PHASE_ALONE)
+		pc_enter(pc, pc_has_workers(pc) ? PHASE_STREAMING :
+						  PHASE_QUEUEING);
+	return 1;
+}
+
 /*
  * Take an entry, which is eligible unless its attributes say otherwise. What is
  * believed of its path is set.
@@ -198,6 +223,9 @@ static int take(struct parallel_checkout *pc, struct queued_entry *entry)
 		pc_enter(pc, PHASE_REFUSING);
 		return -1;
 	}
+	if (S_ISREG(entry->ce->ce_mode) && pc_is_filtered(entry) &&
+	    !prepare_filtered(pc, entry))
+		return leave_or_put_off(pc, entry);
 	if (pc->phase == PHASE_ALONE)
 		return pc_write_alone(pc, entry);
 
@@ -371,6 +399,7 @@ static void trace_stats(const struct parallel_checkout *pc)
 			   stats->bytes + pc->writer.bytes);
 	trace2_data_intmax("pcheckout", r, "conflicts", pc->conflicts);
 	trace2_data_intmax("pcheckout", r, "declined", pc->declined);
+	trace2_data_intmax("pcheckout", r, "delayed", pc->delayed);
 	trace2_data_intmax("pcheckout", r, "lost_workers", stats->lost);
 	trace2_data_intmax("pcheckout", r, "busy_us", stats->busy_ns / 1000);
 	trace2_data_intmax("pcheckout", r, "running_us", stats->run_ns / 1000);
@@ -378,14 +407,11 @@ static void trace_stats(const struct parallel_checkout *pc)
 			   stats->waited_ns / 1000);
 }
 
-int parallel_checkout_finish(void)
+/* Forget everything. Returns what parallel_checkout_finish() does. */
+static int release_parallel_checkout(struct parallel_checkout *pc)
 {
-	struct parallel_checkout *pc = &parallel_checkout;
-	int workers_help = pc->phase != PHASE_ALONE, errs;
+	int errs;
 
-	pc->finishing = 1;
-	pc_write_queued(pc);
-	pc_do_put_off(pc, workers_help, 1);
 	trace_stats(pc);
 
 	pc_release_dispatch(pc);
@@ -396,6 +422,7 @@ int parallel_checkout_finish(void)
 	free(pc->root);
 	queue_release(&pc->queue);
 	collision_release(&pc->lookup.names);
+	pc_release_filtered(pc);
 	pc_forget_barriers(pc);
 	free(pc->entries);
 	errs = pc->errs;
@@ -404,4 +431,42 @@ int parallel_checkout_finish(void)
 
 	trace2_region_leave("pcheckout", "main", the_repository);
 	return errs ? -1 : 0;
+}
+
+int parallel_checkout_finish(void)
+{
+	struct parallel_checkout *pc = &parallel_checkout;
+	int workers_help = pc->phase != PHASE_ALONE;
+
+	pc->finishing = 1;
+	pc_write_queued(pc);
+	pc_do_put_off(pc, workers_help, 1);
+	if (!pc->filtered.delayed)
+		return release_parallel_checkout(pc);
+
+	/* What has been put off still counts as delayed from now on. */
+	for (size_t i = 0; i < pc->put_offs; i++)
+		pc_advance_progress(pc);
+	pc->progress = NULL;
+	pc_enter(pc, PHASE_DELAYED);
+	return 0;
+}
+
+size_t parallel_checkout_delayed(void)
+{
+	const struct parallel_checkout *pc = &parallel_checkout;
+
+	return pc->phase == PHASE_DELAYED ?
+		pc->filtered.delayed + pc->put_offs : 0;
+}
+
+int parallel_checkout_finish_delayed(struct progress *progress,
+				     unsigned int *progress_cnt)
+{
+	struct parallel_checkout *pc = &parallel_checkout;
+
+	if (pc->phase != PHASE_DELAYED)
+		return 0;
+	pc_finish_delayed(pc, progress, progress_cnt);
+	return release_parallel_checkout(pc);
 }

@@ -97,8 +97,18 @@ void parallel_checkout_begin(const struct checkout *state,
 /*
  * Finish all entries that have been taken. Returns 0 if all of them are
  * written, -1 otherwise, with the errors reported.
+ *
+ * Where filters may delay their answers (state->delayed_checkout), those that
+ * have done so are finished by finish_delayed_checkout(), which has to follow.
+ * The entries and their `nr_checkouts` must stay valid until then. It calls
+ * parallel_checkout_finish_delayed(), which returns the same, and may leave
+ * paths in state->delayed_checkout; parallel_checkout_delayed() says how many
+ * entries it is about.
  */
 int parallel_checkout_finish(void);
+size_t parallel_checkout_delayed(void);
+int parallel_checkout_finish_delayed(struct progress *progress,
+				     unsigned int *progress_cnt);
 
 /*
  * Finish those that have been taken so far. A user does that before it changes

@@ -8,7 +8,10 @@
 #include "config.h"
 #include "environment.h"
 #include "gettext.h"
+#include "hex.h"
 #include "parallel-checkout/run-clock.h"
+#include "parallel-checkout/silence.h"
+#include "parallel-checkout/smudge.h"
 #include "parallel-checkout/wire.h"
 #include "parallel-checkout/writer.h"
 #include "parse-options.h"
@@ -27,7 +30,8 @@
 #define DELTA_BASE_CACHE_LIMIT (16 * 1024 * 1024)
 
 static const char * const checkout_worker_usage[] = {
-	"git checkout--worker --protocol=<n> [--root=<dir>] [--stat]",
+	"git checkout--worker --protocol=<n> [--root=<dir>] [--stat]\n"
+	"                     [--filters [--git-prefix=<prefix>] [--ref=<ref>] [--treeish=<oid>]]",
 	NULL
 };
 
@@ -46,57 +50,147 @@ static NORETURN void die_silently(const char *fmt, va_list params)
 	exit(128);
 }
 
+/* What was done by a point in time. */
+struct mark {
+	uint64_t ns, run_ns, filter_ns, bytes;
+};
+
+static void set_mark(struct mark *mark, const struct checkout_writer *writer)
+{
+	mark->ns = getnanotime();
+	mark->run_ns = run_clock_ns();
+	mark->filter_ns = writer->smudge ? smudge_run_ns() : 0;
+	mark->bytes = writer->bytes;
+}
+
+/* Append a frame with results, which took from the mark until now, to `out`. */
+static void add_results(struct strbuf *out, enum wire_type type,
+			const struct strbuf *results, const struct mark *mark,
+			const struct checkout_writer *writer,
+			struct worker_stats *stats)
+{
+	struct wire_summary summary = {
+		.run_ns = run_clock_since(mark->run_ns),
+		.busy_ns = getnanotime() - mark->ns,
+		.bytes = writer->bytes - mark->bytes,
+	};
+	size_t start;
+
+	/* To wait for a filter that runs is no waiting. */
+	if (summary.run_ns && writer->smudge) {
+		summary.run_ns += smudge_run_ns() - mark->filter_ns;
+		if (summary.run_ns > summary.busy_ns)
+			summary.run_ns = summary.busy_ns;
+	}
+	stats->busy_ns += summary.busy_ns;
+	stats->run_ns += summary.run_ns;
+
+	start = wire_begin_frame(out, type);
+	wire_put_summary(out, &summary);
+	strbuf_addbuf(out, results);
+	wire_end_frame(out, start);
+}
+
+/* Without the main process, nobody wants to have the rest. */
+static void exit_if_orphaned(pid_t parent)
+{
+	if (getppid() != parent)
+		exit(128);
+}
+
 /* Write all items of a frame, and append a frame with the results to `out`. */
 static int do_batch(struct checkout_writer *writer,
 		    const struct wire_frame *frame, struct strbuf *out,
 		    pid_t parent, struct worker_stats *stats)
 {
-	uint64_t start_ns = getnanotime(), start_bytes = writer->bytes;
-	uint64_t start_run_ns = run_clock_ns();
 	struct strbuf results = STRBUF_INIT;
-	struct wire_summary summary;
 	struct wire_cursor cursor;
 	struct checkout_item item;
-	size_t start;
+	struct mark mark;
 	int ret;
 
 	if (frame->type != WIRE_ITEMS)
 		return error(_("checkout worker received a frame of the wrong type"));
 
+	set_mark(&mark, writer);
 	writer_begin_batch(writer);
 	wire_open_frame(&cursor, frame);
 	while ((ret = wire_get_item(&cursor, &item,
 				    writer->repo->hash_algo)) > 0) {
 		struct checkout_result result;
 
-		/* Without the main process, nobody wants to have the rest. */
-		if (getppid() != parent)
-			exit(128);
-
+		exit_if_orphaned(parent);
 		writer_write(writer, &item, &result);
+
+		/* start_async() has one of its own, which is not silent */
+		set_die_routine(die_silently);
 		wire_put_result(&results, &result);
 		stats->entries++;
 		if (result.status == CHECKOUT_CONFLICT)
 			stats->conflicts++;
 	}
-	if (ret < 0 || results.len + sizeof(summary) > WIRE_MAX_PAYLOAD) {
+	if (ret < 0 ||
+	    results.len + sizeof(struct wire_summary) > WIRE_MAX_PAYLOAD) {
 		strbuf_release(&results);
 		return error(_("checkout worker received a malformed batch"));
 	}
 
-	summary.run_ns = run_clock_since(start_run_ns);
-	summary.busy_ns = getnanotime() - start_ns;
-	summary.bytes = writer->bytes - start_bytes;
-	stats->busy_ns += summary.busy_ns;
-	stats->run_ns += summary.run_ns;
+	add_results(out, WIRE_RESULTS, &results, &mark, writer, stats);
 	stats->batches++;
-
-	start = wire_begin_frame(out, WIRE_RESULTS);
-	wire_put_summary(out, &summary);
-	strbuf_addbuf(out, &results);
-	wire_end_frame(out, start);
 	strbuf_release(&results);
 	return 0;
+}
+
+static int send_late(const struct checkout_result *result,
+		     const struct mark *mark,
+		     const struct checkout_writer *writer,
+		     struct worker_stats *stats)
+{
+	struct strbuf results = STRBUF_INIT, out = STRBUF_INIT;
+	int ret = 0;
+
+	wire_put_result(&results, result);
+	add_results(&out, WIRE_LATE, &results, mark, writer, stats);
+	if (write_in_full(1, out.buf, out.len) < 0)
+		ret = error_errno(_("unable to send checkout results"));
+	strbuf_release(&results);
+	strbuf_release(&out);
+	return ret;
+}
+
+/*
+ * The main process has closed the pipe. Write what filters have delayed, as it
+ * becomes available, and answer each.
+ */
+static int do_delayed(struct checkout_writer *writer, pid_t parent,
+		      struct worker_stats *stats)
+{
+	struct checkout_item *item;
+	struct mark mark;
+	int ret = 0;
+
+	set_mark(&mark, writer);
+	while (!ret && smudge_next(writer->smudge, &item)) {
+		struct checkout_result result;
+
+		exit_if_orphaned(parent);
+		writer_begin_batch(writer);
+		writer_write_late(writer, item, &result);
+		ret = send_late(&result, &mark, writer, stats);
+		set_mark(&mark, writer);
+		smudge_free_item(item);
+	}
+	while (!ret && smudge_next_failed(writer->smudge, &item)) {
+		const struct checkout_result result = {
+			.id = item->id,
+			.status = CHECKOUT_DECLINED,
+		};
+
+		ret = send_late(&result, &mark, writer, stats);
+		set_mark(&mark, writer);
+		smudge_free_item(item);
+	}
+	return ret;
 }
 
 static int do_traced_batch(struct checkout_writer *writer,
@@ -119,11 +213,10 @@ static int do_traced_batch(struct checkout_writer *writer,
 	return ret;
 }
 
-static int worker_loop(struct checkout_writer *writer,
+static int worker_loop(struct checkout_writer *writer, pid_t parent,
 			struct worker_stats *stats)
 {
 	struct strbuf in = STRBUF_INIT, out = STRBUF_INIT;
-	pid_t parent = getppid();
 	int ret = 0;
 
 	while (!ret) {
@@ -206,13 +299,59 @@ static void check_protocol(int argc, const char **argv)
 		    WIRE_PROTOCOL, value ? value : _("none"));
 }
 
+/* What the main process says about filters. */
+struct worker_filters {
+	int run;
+	const char *git_prefix, *ref, *treeish;
+};
+
+/*
+ * A filter is to find what it would find if the main process had started it.
+ * What it says goes to where our own errors would go.
+ */
+static void prepare_filters(const struct worker_filters *filters,
+			    struct checkout_smudge *smudge,
+			    struct repository *repo)
+{
+	struct object_id treeish;
+	struct silence silence;
+
+	if (filters->treeish &&
+	    get_oid_hex_algop(filters->treeish, &treeish, repo->hash_algo))
+		die(_("malformed object name '%s'"), filters->treeish);
+	smudge_init(smudge, filters->ref, filters->treeish ? &treeish : NULL);
+
+	if (filters->git_prefix)
+		setenv(GIT_PREFIX_ENVIRONMENT, filters->git_prefix, 1);
+	else
+		unsetenv(GIT_PREFIX_ENVIRONMENT);
+	be_silent(&silence);	/* to the end */
+}
+
+static int write_all(struct checkout_writer *writer)
+{
+	struct worker_stats stats = { 0 };
+	pid_t parent = getppid();
+	int ret;
+
+	set_die_routine(die_silently);
+	trace2_region_enter("pcheckout", "worker", writer->repo);
+	ret = worker_loop(writer, parent, &stats);
+	if (!ret && writer->smudge)
+		ret = do_delayed(writer, parent, &stats);
+	trace_stats(writer->repo, writer, &stats);
+	trace2_region_leave("pcheckout", "worker", writer->repo);
+	return ret;
+}
+
 int cmd_checkout__worker(int argc,
 			 const char **argv,
 			 const char *prefix,
 			 struct repository *repo)
 {
 	struct checkout_writer writer;
-	struct worker_stats stats = { 0 };
+	struct checkout_smudge smudge;
+	struct worker_filters filters = { 0 };
 	const char *root = "", *unused;
 	int protocol = 0, want_stat = 0, ret;
 	struct option options[] = {
@@ -223,6 +362,14 @@ int cmd_checkout__worker(int argc,
 			   N_("write files below <dir>")),
 		OPT_BOOL(0, "stat", &want_stat,
 			 N_("answer with stat data")),
+		OPT_BOOL(0, "filters", &filters.run,
+			 N_("run the filters that entries come with")),
+		OPT_STRING(0, "git-prefix", &filters.git_prefix, N_("prefix"),
+			   N_("GIT_PREFIX of filters")),
+		OPT_STRING(0, "ref", &filters.ref, N_("ref"),
+			   N_("the ref that filters are told")),
+		OPT_STRING(0, "treeish", &filters.treeish, N_("oid"),
+			   N_("the tree-ish that filters are told")),
 		OPT_END()
 	};
 
@@ -249,12 +396,14 @@ int cmd_checkout__worker(int argc,
 	if (writer_open(&writer, repo, root, want_stat) < 0)
 		die_errno(_("cannot open directory '%s'"), root);
 
-	set_die_routine(die_silently);
-	trace2_region_enter("pcheckout", "worker", repo);
-	ret = worker_loop(&writer, &stats);
-	trace_stats(repo, &writer, &stats);
-	trace2_region_leave("pcheckout", "worker", repo);
+	if (filters.run) {
+		prepare_filters(&filters, &smudge, repo);
+		writer.smudge = &smudge;
+	}
+	ret = write_all(&writer);
 
 	writer_close(&writer);
+	if (filters.run)
+		smudge_release(&smudge);
 	return ret ? 128 : 0;
 }

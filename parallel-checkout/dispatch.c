@@ -5,7 +5,9 @@
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "entry.h"
+#include "environment.h"
 #include "gettext.h"
+#include "hex.h"
 #include "parallel-checkout/engine.h"
 #include "parallel-checkout/limits.h"
 #include "parallel-checkout/run-clock.h"
@@ -40,6 +42,7 @@ static void take_sample(const struct parallel_checkout *pc,
 	now->bytes = d->alone_bytes + d->pool.stats.bytes;
 	now->run_ns = d->alone_run_ns + d->pool.stats.run_ns;
 	now->queued = pc->queue.queued;
+	now->filtered = pc->filtered.queued;
 	now->complete = is_complete(pc);
 }
 
@@ -137,6 +140,7 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 		if (pool_add_item(&d->pool, worker, &item))
 			break;
 		queue_take(&pc->queue, id);
+		pc->filtered.queued -= pc->entries[id].filtered;
 		pc->entries[id].was_sent = 1;
 		pc->in_flight++;
 		n++;
@@ -144,13 +148,28 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 	pool_end_batch(&d->pool, worker);
 }
 
+/* A worker does not have the entry any more. */
+static void land(struct parallel_checkout *pc, const struct queued_entry *entry)
+{
+	if (entry->status == CHECKOUT_DELAYED && pc->phase != PHASE_FILTERING)
+		pc->filtered.delayed--;
+	else
+		pc->in_flight--;
+}
+
 static void take_result(struct parallel_checkout *pc,
 			const struct checkout_result *result)
 {
 	struct queued_entry *entry = &pc->entries[result->id];
 
-	pc->in_flight--;
+	land(pc, entry);
 	entry->status = result->status;
+	if (result->status == CHECKOUT_DELAYED) {
+		pc->filtered.delayed++;
+		pc->delayed++;
+		pc_advance_progress(pc);
+		return;
+	}
 	pc->removals += entry->remove;
 	if (entry->dir)
 		return;
@@ -179,6 +198,22 @@ static void trace_workers(const struct parallel_checkout *pc, const char *why)
 	strbuf_release(&msg);
 }
 
+/* What a filter finds and is told where the main process starts it. */
+static void add_filter_args(const struct parallel_checkout *pc,
+			    struct strvec *args)
+{
+	const struct checkout_metadata *meta = &pc->state->meta;
+	const char *git_prefix = getenv(GIT_PREFIX_ENVIRONMENT);
+
+	strvec_push(args, "--filters");
+	if (git_prefix)
+		strvec_pushf(args, "--git-prefix=%s", git_prefix);
+	if (meta->refname)
+		strvec_pushf(args, "--ref=%s", meta->refname);
+	if (!is_null_oid(&meta->treeish))
+		strvec_pushf(args, "--treeish=%s", oid_to_hex(&meta->treeish));
+}
+
 /* Start `nr` more workers. */
 static void start_more(struct parallel_checkout *pc, int nr)
 {
@@ -191,6 +226,8 @@ static void start_more(struct parallel_checkout *pc, int nr)
 		strvec_pushf(&args, "--root=%s", pc->root);
 	if (pc->state->refresh_cache)
 		strvec_push(&args, "--stat");
+	if (have_parallel_filters())
+		add_filter_args(pc, &args);
 
 	started = pool_start(&d->pool, nr, &args);
 	d->workers_started += started;
@@ -242,7 +279,8 @@ static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 		take_result(pc, &result);
 	pc_advance_throughput(pc);
 	while (pool_next_lost(&d->pool, &id)) {
-		pc->in_flight--;
+		land(pc, &pc->entries[id]);
+		pc->entries[id].status = CHECKOUT_PENDING;
 		pc_put_off(pc, &pc->entries[id]);
 	}
 	d->is_looking = 0;
@@ -263,6 +301,7 @@ void pc_enqueue(struct parallel_checkout *pc, const struct queued_entry *entry)
 
 	entry = pc_append(pc, entry);
 	queue_add(&pc->queue, id, pc_entry_path(pc, entry, &len));
+	pc->filtered.queued += entry->filtered;
 }
 
 /* How many entries there may be, in all. */
@@ -281,9 +320,14 @@ static int choose_workers(struct parallel_checkout *pc)
 	struct checkout_dispatch *d = &pc->dispatch;
 	struct checkout_limits limits;
 	struct tune_sample now;
+	int threshold = pc->config.threshold;
 
+	/* The default of the threshold is made for what takes no time. */
+	if (pc->filtered.queued >= TUNE_WORTH_FILTERED &&
+	    !pc->config.has_threshold)
+		threshold = 0;
 	if (pc->config.nr) {
-		int nr = tune_workers(pc->config.nr, pc->config.threshold,
+		int nr = tune_workers(pc->config.nr, threshold,
 				      pc->queue.queued, is_complete(pc));
 
 		/* Before a barrier, it is not for what is queued alone. */
@@ -301,7 +345,7 @@ static int choose_workers(struct parallel_checkout *pc)
 
 	/* Reading the limits costs more than all that comes before. */
 	if (!d->cores) {
-		limits_read(&limits, "");
+		limits_read(&limits, "", have_parallel_filters());
 		d->cores = limits.cores;
 		tune_auto_limit(&d->tune, limits.cores, limits.max_workers);
 	}
@@ -322,6 +366,7 @@ void pc_start_workers(struct parallel_checkout *pc)
 		d->cores = online_cpus();
 	pool_init(&d->pool, pc->config.nr ? nr : d->tune.max_workers,
 		  the_hash_algo, !pc->config.nr);
+	d->pool.run_filters = have_parallel_filters();
 	d->pool_started = 1;
 	start_more(pc, nr);
 	trace_workers(pc, pc->config.nr ? "configured" : d->tune.why);
@@ -349,7 +394,13 @@ static void write_queued_here(struct parallel_checkout *pc)
 
 	while (!queue_first(&pc->queue, &id)) {
 		queue_take(&pc->queue, id);
-		if (pc_write_here(pc, &pc->entries[id])) {
+		if (pc->entries[id].filtered) {
+			pc->filtered.queued--;
+			pc_put_off(pc, &pc->entries[id]);
+			/* in the order of the entries, if that can be had */
+			if (pc->put_offs == 1)
+				pc_write_put_off(pc, pc->nr);
+		} else if (pc_write_here(pc, &pc->entries[id])) {
 			pc->declined++;
 			pc_put_off(pc, &pc->entries[id]);
 		} else {

@@ -61,7 +61,8 @@ void pc_look_up_attrs(const struct parallel_checkout *pc,
 	entry->has_attrs = 1;
 }
 
-void pc_get_conversion(const struct queued_entry *entry,
+void pc_get_conversion(const struct parallel_checkout *pc,
+		       const struct queued_entry *entry,
 		       struct checkout_conversion *conv)
 {
 	if (output_eol(entry->ca.crlf_action) != EOL_CRLF)
@@ -72,6 +73,7 @@ void pc_get_conversion(const struct queued_entry *entry,
 		conv->eol = CHECKOUT_EOL_AUTO_CRLF;
 	conv->ident = !!entry->ca.ident;
 	conv->encoding = entry->ca.working_tree_encoding;
+	pc_get_filter(pc, entry, conv);
 }
 
 /*
@@ -118,14 +120,18 @@ int pc_is_eligible(const struct parallel_checkout *pc,
 		return 1;
 	case CA_CLASS_INCORE_FILTER:
 	case CA_CLASS_INCORE_PROCESS:
-		/*
-		 * Nobody promised that two instances of a filter can run at the
-		 * same time; and what a filter process delays, only the main
-		 * process can ask for later.
-		 */
-		return 0;
+		/* Unless somebody promised it, two instances might not do. */
+		return pc_has_parallel_filter(pc, entry);
 	}
 	BUG("unsupported conv_attrs classification");
+}
+
+int pc_is_filtered(const struct queued_entry *entry)
+{
+	enum conv_attrs_classification class = classify_conv_attrs(&entry->ca);
+
+	return class == CA_CLASS_INCORE_FILTER ||
+		class == CA_CLASS_INCORE_PROCESS;
 }
 
 int pc_has_stat_data(const struct cache_entry *ce)
@@ -133,6 +139,18 @@ int pc_has_stat_data(const struct cache_entry *ce)
 	static const struct stat_data none;
 
 	return memcmp(&ce->ce_stat_data, &none, sizeof(none));
+}
+
+static int has_file(const struct parallel_checkout *pc,
+		    const struct cache_entry *ce)
+{
+	int base_len = pc->state->base_dir_len;
+	char *path = xstrfmt("%.*s%s", base_len, pc->state->base_dir, ce->name);
+	struct stat st;
+	int ret = !check_path(path, strlen(path), &st, base_len);
+
+	free(path);
+	return ret;
 }
 
 int pc_may_be_filtered(const struct parallel_checkout *pc,
@@ -144,7 +162,9 @@ int pc_may_be_filtered(const struct parallel_checkout *pc,
 	    !pc_has_stat_data(ce) || !is_racy_timestamp(pc->state->istate, ce))
 		return 0;
 	pc_look_up_attrs(pc, entry);
-	return !pc_is_eligible(pc, entry);
+	if (pc_is_eligible(pc, entry))
+		return pc_is_filtered(entry) && has_file(pc, ce);
+	return 1;
 }
 
 /*

@@ -61,7 +61,10 @@ int pc_collides(struct parallel_checkout *pc, const struct cache_entry *ce);
 int pc_has_eligible_type(const struct parallel_checkout *pc,
 			 const struct cache_entry *ce);
 
-/* May a worker write this entry, whose attributes are known? */
+/*
+ * May a worker write this entry, whose attributes are known? If it has a filter
+ * that workers may run, pc_note_filtered() has to be asked besides.
+ */
 int pc_is_eligible(const struct parallel_checkout *pc,
 		   const struct queued_entry *entry);
 
@@ -73,8 +76,12 @@ int pc_is_eligible(const struct parallel_checkout *pc,
 void pc_look_up_attrs(const struct parallel_checkout *pc,
 		      struct queued_entry *entry);
 
+/* Does a regular file, whose attributes are known, have a filter? */
+int pc_is_filtered(const struct queued_entry *entry);
+
 /* What a worker is told of the attributes. */
-void pc_get_conversion(const struct queued_entry *entry,
+void pc_get_conversion(const struct parallel_checkout *pc,
+		       const struct queued_entry *entry,
 		       struct checkout_conversion *conv);
 
 int pc_has_stat_data(const struct cache_entry *ce);

@@ -54,8 +54,10 @@ static const struct {
 			FROM(REFUSING) | FROM(ALONE) | FROM(QUEUEING) |
 			FROM(STREAMING) | FROM(DRAINED) | FROM(CLEARING), 1, 1
 	},
-	[PHASE_DRAINED] = { "drained", FROM(DRAINING) },
+	[PHASE_DRAINED] = { "drained", FROM(DRAINING) | FROM(FILTERING) },
 	[PHASE_CLEARING] = { "clearing", FROM(DRAINED), 1 },
+	[PHASE_DELAYED] = { "delayed", FROM(DRAINED) },
+	[PHASE_FILTERING] = { "filtering", FROM(DELAYED), 0, 1 },
 };
 
 void pc_enter(struct parallel_checkout *pc, enum checkout_phase phase)
@@ -95,8 +97,10 @@ void pc_put_off(struct parallel_checkout *pc, struct queued_entry *entry)
 
 void pc_reset_entries(struct parallel_checkout *pc)
 {
-	pc->nr = pc->put_offs = pc->fallback.fetched = 0;
 	queue_release(&pc->queue);
+	if (pc->filtered.delayed)
+		return;
+	pc->nr = pc->put_offs = pc->fallback.fetched = 0;
 }
 
 void pc_advance_progress(struct parallel_checkout *pc)
@@ -105,10 +109,15 @@ void pc_advance_progress(struct parallel_checkout *pc)
 		display_progress(pc->progress, ++*pc->progress_cnt);
 }
 
+uintmax_t pc_bytes(const struct parallel_checkout *pc)
+{
+	return pc->writer.bytes + pc->dispatch.pool.stats.bytes +
+		pc->fallback.bytes;
+}
+
 void pc_advance_throughput(struct parallel_checkout *pc)
 {
-	uintmax_t bytes = pc->writer.bytes + pc->dispatch.pool.stats.bytes +
-		pc->fallback.bytes;
+	uintmax_t bytes = pc_bytes(pc) - pc->throughput_base;
 
 	/* A checkout that only removes files has no throughput. */
 	if (pc->progress && bytes)
@@ -199,7 +208,7 @@ void pc_prepare_item(struct parallel_checkout *pc,
 	item->mode = create_ce_mode(ce->ce_mode);
 	oidcpy(&item->oid, &ce->oid);
 	if (S_ISREG(ce->ce_mode))
-		pc_get_conversion(entry, &item->conv);
+		pc_get_conversion(pc, entry, &item->conv);
 	if (entry->old_sd) {
 		item->old_mode = entry->old_mode;
 		item->old_sd = *entry->old_sd;

@@ -5,13 +5,14 @@
 /*
  * What the parts of the main process's side share: the entries that were taken,
  * the phase that it is in, and what is done with a single entry. Only for
- * parallel-checkout.c and for eligible, dispatch, fallback and removal.
+ * parallel-checkout.c and for eligible, dispatch, fallback, filtered and removal.
  */
 
 #include "convert.h"
 #include "parallel-checkout/dispatch.h"
 #include "parallel-checkout/eligible.h"
 #include "parallel-checkout/fallback.h"
+#include "parallel-checkout/filtered.h"
 #include "parallel-checkout/item.h"
 #include "parallel-checkout/queue.h"
 #include "parallel-checkout/settings.h"
@@ -58,6 +59,15 @@ enum checkout_phase {
 
 	/* entry.c clears paths, for entries that are queued once more. */
 	PHASE_CLEARING,
+
+	/*
+	 * All is finished but what filters have delayed; workers hold that, and
+	 * do nothing. The caller may do what it likes.
+	 */
+	PHASE_DELAYED,
+
+	/* They write that as it becomes available. */
+	PHASE_FILTERING,
 };
 
 /* An entry that has been taken, or a directory that is to be removed. */
@@ -77,6 +87,9 @@ struct queued_entry {
 	unsigned put_off : 1;
 	unsigned was_sent : 1;	/* to a worker */
 	unsigned remove : 1;
+
+	/* A worker runs a filter for it; another one has the same blob. */
+	unsigned filtered : 1, has_twin : 1;
 	unsigned char status;
 };
 
@@ -106,6 +119,7 @@ struct parallel_checkout {
 	struct checkout_lookup lookup;
 	struct checkout_dispatch dispatch;
 	struct checkout_fallback fallback;
+	struct checkout_filtered filtered;
 
 	/*
 	 * state->base_dir up to its last slash, and what comes after that,
@@ -119,8 +133,9 @@ struct parallel_checkout {
 	unsigned writer_opened : 1, writer_failed : 1;
 	unsigned int with_handles;	/* entries since it forgot its own */
 
-	uintmax_t removals, conflicts, declined;
+	uintmax_t removals, conflicts, declined, delayed;
 	uintmax_t written_here;		/* entries, by this process's writer */
+	uintmax_t throughput_base;	/* bytes that were before the progress */
 	int errs;
 };
 
@@ -137,7 +152,10 @@ struct queued_entry *pc_append(struct parallel_checkout *pc,
 /* Leave an entry to entry.c, after what comes before it. */
 void pc_put_off(struct parallel_checkout *pc, struct queued_entry *entry);
 
-/* Forget all entries; nothing is queued or in flight. */
+/*
+ * Forget all entries; nothing is queued or in flight. As long as workers hold
+ * some, nothing is forgotten.
+ */
 void pc_reset_entries(struct parallel_checkout *pc);
 
 /*
@@ -166,6 +184,9 @@ int pc_write_here(struct parallel_checkout *pc,
 /* An entry has been written, with this result. */
 void pc_entry_written(struct parallel_checkout *pc, struct cache_entry *ce,
 		      int *nr_checkouts, const struct checkout_result *result);
+
+/* What has been written so far, by whomever. */
+uintmax_t pc_bytes(const struct parallel_checkout *pc);
 
 void pc_advance_progress(struct parallel_checkout *pc);
 void pc_advance_throughput(struct parallel_checkout *pc);

@@ -35,6 +35,7 @@ int pc_offer_cleared(struct parallel_checkout *pc, struct cache_entry *ce,
 	}
 	if (!pc_is_eligible(pc, entry))
 		return -1;
+	entry->filtered = S_ISREG(ce->ce_mode) && pc_is_filtered(entry);
 
 	/* It is queued once more, and nothing is at its path. */
 	entry->old_mode = 0;
@@ -43,6 +44,7 @@ int pc_offer_cleared(struct parallel_checkout *pc, struct cache_entry *ce,
 	entry->status = CHECKOUT_PENDING;
 	queue_add(&pc->queue, entry - pc->entries,
 		  pc_entry_path(pc, entry, &len));
+	pc->filtered.queued += entry->filtered;
 	pc->fallback.clearing = NULL;
 	return 0;
 }
@@ -165,14 +167,28 @@ static int has_removals(const struct parallel_checkout *pc)
 	return 0;
 }
 
-/* Have the paths cleared of those that workers can write, and written by them. */
-static void do_second_round(struct parallel_checkout *pc)
+/* What a filter has failed at once is for entry.c, which says so. */
+static int is_for_second_round(const struct parallel_checkout *pc,
+			       const struct queued_entry *entry, int filtered)
+{
+	return entry->put_off && pc_is_eligible(pc, entry) &&
+		!pc_waits_for_delayed(pc, entry) &&
+		(S_ISREG(entry->ce->ce_mode) && pc_is_filtered(entry)) ==
+			filtered &&
+		!(filtered && entry->was_sent &&
+		  entry->status != CHECKOUT_CONFLICT);
+}
+
+/*
+ * Have the paths cleared of those that workers can write, and written by them;
+ * with `filtered`, of those that have filters.
+ */
+static void do_second_round(struct parallel_checkout *pc, int filtered)
 {
 	queue_release(&pc->queue);	/* IDs begin anew */
 	pc_enter(pc, PHASE_CLEARING);
 	for (size_t i = 0; i < pc->nr; i++)
-		if (pc->entries[i].put_off &&
-		    pc_is_eligible(pc, &pc->entries[i])) {
+		if (is_for_second_round(pc, &pc->entries[i], filtered)) {
 			pc->fallback.turn = i;
 			fetch_missing(pc, i);
 			write_sequentially(pc, &pc->entries[i], 1);
@@ -183,7 +199,8 @@ static void do_second_round(struct parallel_checkout *pc)
 void pc_write_put_off(struct parallel_checkout *pc, size_t end)
 {
 	for (size_t i = 0; i < end; i++)
-		if (pc->entries[i].put_off) {
+		if (pc->entries[i].put_off &&
+		    !pc_waits_for_delayed(pc, &pc->entries[i])) {
 			if (fetch_missing(pc, i))
 				return;
 			write_sequentially(pc, &pc->entries[i], 0);
@@ -194,9 +211,14 @@ void pc_do_put_off(struct parallel_checkout *pc, int workers_help, int is_last)
 {
 	workers_help = workers_help && pc_has_workers(pc);
 	if (workers_help && pc->put_offs >= MIN_SECOND_ROUND &&
-	    !has_removals(pc))
-		do_second_round(pc);
-	if (workers_help && is_last)
+	    !has_removals(pc)) {
+		do_second_round(pc, 0);
+
+		/* A filter may look for what comes before, when it starts. */
+		if (have_parallel_filters())
+			do_second_round(pc, 1);
+	}
+	if (workers_help && is_last && !pc->filtered.delayed)
 		pool_hang_up(&pc->dispatch.pool);
 	pc_write_put_off(pc, pc->nr);
 }

@@ -14,8 +14,8 @@
 /*
  * How a blob becomes a file, as far as a worker has to know: all of it is
  * decided by the main process, and nothing depends on the configuration that
- * the worker finds. There is no filter driver in here, so no worker can run
- * one.
+ * the worker finds. There is no filter driver in here; a worker can only run
+ * the one command that it is told.
  */
 enum checkout_eol {
 	CHECKOUT_EOL_AS_IS = 0,
@@ -27,6 +27,13 @@ struct checkout_conversion {
 	enum checkout_eol eol;
 	unsigned ident : 1;
 	const char *encoding;	/* working-tree-encoding, or NULL; not owned */
+
+	/*
+	 * The command of a filter that comes last, or NULL; not owned. It may
+	 * be a long-running process, which may be told that it may answer later.
+	 */
+	const char *filter;
+	unsigned is_process : 1, can_delay : 1;
 };
 
 /*
@@ -89,6 +96,13 @@ enum checkout_status {
 	 * messages.
 	 */
 	CHECKOUT_DECLINED = 3,
+
+	/*
+	 * The filter of the item has put off its answer. Nothing is at the
+	 * path. The worker asks for it when it gets nothing any more, and
+	 * answers once more.
+	 */
+	CHECKOUT_DELAYED = 4,
 };
 
 struct checkout_result {

@@ -141,7 +141,13 @@ static int read_used_memory(const char *dir, uintmax_t *used)
 	return 0;
 }
 
-static void add_memory(struct checkout_limits *limits, const char *dir)
+static uintmax_t memory_of_worker(int filters)
+{
+	return LIMITS_WORKER_MEMORY + (filters ? LIMITS_FILTER_MEMORY : 0);
+}
+
+static void add_memory(struct checkout_limits *limits, const char *dir,
+		       int filters)
 {
 	static const char *const names[] = { "memory.max", "memory.high" };
 	uintmax_t max, used;
@@ -151,24 +157,27 @@ static void add_memory(struct checkout_limits *limits, const char *dir)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!read_number(dir, names[i], &max))
 			share(&limits->by_memory, max, used,
-			      LIMITS_WORKER_MEMORY);
+			      memory_of_worker(filters));
 }
 
-static void add_processes(struct checkout_limits *limits, const char *dir)
+static void add_processes(struct checkout_limits *limits, const char *dir,
+			  int filters)
 {
 	uintmax_t max, used;
 
 	if (!read_number(dir, "pids.max", &max) &&
 	    !read_number(dir, "pids.current", &used))
 		share(&limits->by_processes, max, used,
-		      LIMITS_WORKER_PROCESSES);
+		      LIMITS_WORKER_PROCESSES +
+		      (filters ? LIMITS_FILTER_PROCESSES : 0));
 }
 
 /*
  * A limit of our cgroup, or of any above it, is a limit for us. The line that
  * names ours is "0::<path>"; the others are of cgroups of version 1.
  */
-static void read_cgroups(struct checkout_limits *limits, const char *root)
+static void read_cgroups(struct checkout_limits *limits, const char *root,
+			 int filters)
 {
 	struct strbuf cgroups = STRBUF_INIT, dir = STRBUF_INIT;
 	const char *line, *path = NULL;
@@ -192,8 +201,8 @@ static void read_cgroups(struct checkout_limits *limits, const char *root)
 		while (dir.len > mount_len && dir.buf[dir.len - 1] == '/')
 			strbuf_setlen(&dir, dir.len - 1);
 		add_cpu(limits, dir.buf);
-		add_memory(limits, dir.buf);
-		add_processes(limits, dir.buf);
+		add_memory(limits, dir.buf, filters);
+		add_processes(limits, dir.buf, filters);
 		if (dir.len <= mount_len)
 			break;
 		while (dir.len > mount_len && dir.buf[dir.len - 1] != '/')
@@ -204,14 +213,16 @@ out:
 	strbuf_release(&dir);
 }
 
-static void read_meminfo(struct checkout_limits *limits, const char *root)
+static void read_meminfo(struct checkout_limits *limits, const char *root,
+			 int filters)
 {
 	struct strbuf meminfo = STRBUF_INIT;
 	uintmax_t kib;
 
 	read_text(root, "proc/meminfo", &meminfo);
 	if (!find_number(meminfo.buf, "MemAvailable:", &kib))
-		share(&limits->by_memory, kib, 0, LIMITS_WORKER_MEMORY / 1024);
+		share(&limits->by_memory, kib, 0,
+		      memory_of_worker(filters) / 1024);
 	strbuf_release(&meminfo);
 }
 
@@ -231,7 +242,8 @@ static int workers_by_descriptors(void)
 	return workers;
 }
 
-void limits_read(struct checkout_limits *limits, const char *root MAYBE_UNUSED)
+void limits_read(struct checkout_limits *limits,
+		 const char *root MAYBE_UNUSED, int filters MAYBE_UNUSED)
 {
 	limits->cpus_online = online_cpus();
 	limits->cpus_allowed = limits->cpu_quota = INT_MAX;
@@ -240,8 +252,8 @@ void limits_read(struct checkout_limits *limits, const char *root MAYBE_UNUSED)
 
 #ifdef __linux__
 	limits->cpus_allowed = cpus_allowed();
-	read_cgroups(limits, root);
-	read_meminfo(limits, root);
+	read_cgroups(limits, root, filters);
+	read_meminfo(limits, root, filters);
 #endif
 
 	limits->cores = limits->cpus_online;

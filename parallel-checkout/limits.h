@@ -26,6 +26,10 @@
  */
 #define LIMITS_WORKER_PROCESSES 2
 
+/* The same of the filter that it runs; git-lfs has eight threads or so. */
+#define LIMITS_FILTER_MEMORY (32 * 1024 * 1024)
+#define LIMITS_FILTER_PROCESSES 10
+
 /* Descriptors that a worker takes in the main process: its two pipes. */
 #define LIMITS_WORKER_FDS 2
 
@@ -68,9 +72,10 @@ struct checkout_limits {
  * version 1, which distributions have left, limit nothing here.
  *
  * Elsewhere, only the processors that are online and the limit on descriptors
- * are known. It takes some tenths of a millisecond at most; call it when
- * workers are about to be started.
+ * are known. With `filters`, each worker runs a filter besides. It takes some
+ * tenths of a millisecond at most; call it when workers are about to be started.
  */
-void limits_read(struct checkout_limits *limits, const char *root);
+void limits_read(struct checkout_limits *limits, const char *root,
+		 int filters);
 
 #endif /* PARALLEL_CHECKOUT_LIMITS_H */

@@ -34,16 +34,20 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* Let a worker end, and wait for that; errno stays as it is. */
-static void end_worker(struct pool_worker *worker)
+/*
+ * Let a worker end, and wait for that; errno stays as it is. Returns its exit
+ * code.
+ */
+static int end_worker(struct pool_worker *worker)
 {
-	int saved_errno = errno;
+	int saved_errno = errno, code;
 
 	worker->running = 0;
 	close_fd(&worker->cp.in);
 	close_fd(&worker->cp.out);
-	finish_command(&worker->cp);
+	code = finish_command(&worker->cp);
 	errno = saved_errno;
+	return code;
 }
 
 /*
@@ -59,7 +63,8 @@ static void set_cloexec(int fd)
 #endif
 }
 
-static int start_worker(struct pool_worker *worker, const struct strvec *args)
+static int start_worker(struct pool_worker *worker, const struct strvec *args,
+			int run_filters)
 {
 	struct child_process *cp = &worker->cp;
 
@@ -70,7 +75,8 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args)
 	cp->in = -1;
 	cp->out = -1;
 	cp->clean_on_exit = 1;
-	if (!trace2_is_enabled() && !trace_want(&trace_default_key)) {
+	if (!run_filters && !trace2_is_enabled() &&
+	    !trace_want(&trace_default_key)) {
 		/* not no_stderr, for which start_command() dies if it must */
 		cp->err = open("/dev/null", O_WRONLY);
 		if (cp->err < 0)
@@ -142,7 +148,8 @@ int pool_start(struct worker_pool *pool, int nr, const struct strvec *args)
 	if (pool->quiet)
 		be_silent(&silence);
 	while (pool->nr < nr && !err) {
-		if (start_worker(&pool->workers[pool->nr], args))
+		if (start_worker(&pool->workers[pool->nr], args,
+				 pool->run_filters))
 			err = errno;
 		else
 			pool->nr++;
@@ -236,6 +243,12 @@ void pool_end_batch(struct worker_pool *pool, int nr)
 	}
 }
 
+static void add_lost(struct worker_pool *pool, uint32_t id)
+{
+	ALLOC_GROW(pool->lost, pool->lost_nr + 1, pool->lost_alloc);
+	pool->lost[pool->lost_nr++] = id;
+}
+
 /*
  * The worker has ended, or cannot be understood any more. Reap it, so that it
  * is certain that it does not write any more, and put what it has not answered
@@ -243,24 +256,32 @@ void pool_end_batch(struct worker_pool *pool, int nr)
  */
 static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 {
-	size_t n = worker->ids_nr - worker->ids_first;
+	int number = worker - pool->workers;
+	size_t lost_nr = pool->lost_nr;
 	struct silence silence;
+	int code;
 
 	pool->running--;
 	kill(worker->cp.pid, SIGTERM);
 	if (pool->quiet)
 		be_silent(&silence);
-	end_worker(worker);
+	code = end_worker(worker);
 	if (pool->quiet)
 		end_silence(&silence);
-	pool->stats.lost += !!n;
-	if (n && (worker->answered || !pool->quiet))
+	for (size_t i = worker->ids_first; i < worker->ids_nr; i++)
+		add_lost(pool, worker->ids[i]);
+	for (size_t id = 0; id < pool->holder_nr; id++)
+		if (pool->holder[id] == number + 1) {
+			add_lost(pool, id);
+			pool->holder[id] = 0;
+		}
+	pool->stats.lost += pool->lost_nr > lost_nr;
+
+	/* It may have died of what a filter says. That will be reported. */
+	if (pool->lost_nr > lost_nr && (worker->answered || !pool->quiet) &&
+	    !(pool->run_filters && code == 128))
 		pool->to_report++;
 
-	ALLOC_GROW(pool->lost, pool->lost_nr + n, pool->lost_alloc);
-	COPY_ARRAY(pool->lost + pool->lost_nr,
-		   worker->ids + worker->ids_first, n);
-	pool->lost_nr += n;
 	worker->ids_first = worker->ids_nr = 0;
 	worker->batches = 0;
 	strbuf_reset(&worker->out);
@@ -303,18 +324,52 @@ static void send_frames(struct pool_worker *worker)
 	}
 }
 
-static int take_frame(struct worker_pool *pool, struct pool_worker *worker,
-		      const struct wire_frame *frame)
+static void hold(struct worker_pool *pool, uint32_t id, int worker)
 {
-	struct wire_summary summary;
-	struct wire_cursor cursor;
-	size_t n = 0;
-	int ret;
+	if (id >= pool->holder_nr) {
+		size_t nr = alloc_nr((size_t)id);
 
-	wire_open_frame(&cursor, frame);
-	if (frame->type != WIRE_RESULTS || !worker->batches ||
-	    wire_get_summary(&cursor, &summary) != 1)
-		return -1;
+		REALLOC_ARRAY(pool->holder, nr);
+		memset(pool->holder + pool->holder_nr, 0,
+		       (nr - pool->holder_nr) * sizeof(*pool->holder));
+		pool->holder_nr = nr;
+	}
+	pool->holder[id] = worker + 1;
+}
+
+/* Is it the next answer of the oldest batch? */
+static int is_expected_result(struct worker_pool *pool,
+			      struct pool_worker *worker,
+			      const struct checkout_result *result, size_t nth)
+{
+	if (nth == worker->batch_len[0] ||
+	    worker->ids[worker->ids_first] != result->id)
+		return 0;
+	worker->ids_first++;
+	if (result->status == CHECKOUT_DELAYED)
+		hold(pool, result->id, worker - pool->workers);
+	return 1;
+}
+
+/* Is it the last answer for an entry that was delayed? */
+static int is_expected_late(struct worker_pool *pool,
+			    struct pool_worker *worker,
+			    const struct checkout_result *result)
+{
+	if (result->status == CHECKOUT_DELAYED ||
+	    result->id >= pool->holder_nr ||
+	    pool->holder[result->id] != worker - pool->workers + 1)
+		return 0;
+	pool->holder[result->id] = 0;
+	return 1;
+}
+
+/* Returns how many results there are, or -1 if they are not to be expected. */
+static ssize_t take_results(struct worker_pool *pool, struct pool_worker *worker,
+			    struct wire_cursor *cursor, int late)
+{
+	ssize_t n = 0;
+	int ret;
 
 	for (;;) {
 		struct checkout_result *result;
@@ -322,27 +377,46 @@ static int take_frame(struct worker_pool *pool, struct pool_worker *worker,
 		ALLOC_GROW(pool->results, pool->results_nr + 1,
 			   pool->results_alloc);
 		result = &pool->results[pool->results_nr];
-		ret = wire_get_result(&cursor, result);
+		ret = wire_get_result(cursor, result);
 		if (ret <= 0)
-			break;
-		if (n == worker->batch_len[0] ||
-		    worker->ids[worker->ids_first] != result->id)
+			return ret < 0 ? -1 : n;
+		if (late ? !is_expected_late(pool, worker, result) :
+			   !is_expected_result(pool, worker, result, n))
 			return -1;
 		n++;
-		worker->ids_first++;
 		pool->results_nr++;
-		pool->stats.entries++;
+		pool->stats.entries += !late;
 	}
-	if (n != worker->batch_len[0])
+}
+
+static int take_frame(struct worker_pool *pool, struct pool_worker *worker,
+		      const struct wire_frame *frame)
+{
+	int late = frame->type == WIRE_LATE;
+	struct wire_summary summary;
+	struct wire_cursor cursor;
+	ssize_t n;
+
+	wire_open_frame(&cursor, frame);
+	if (!(late || (frame->type == WIRE_RESULTS && worker->batches)) ||
+	    wire_get_summary(&cursor, &summary) != 1)
 		return -1;
-	worker->answered = 1;
-	worker->batches--;
-	MOVE_ARRAY(worker->batch_len, worker->batch_len + 1, worker->batches);
-	pool->stats.batches++;
+	n = take_results(pool, worker, &cursor, late);
+	if (n < 0)
+		return -1;
+	if (!late) {
+		if ((size_t)n != worker->batch_len[0])
+			return -1;
+		worker->answered = 1;
+		worker->batches--;
+		MOVE_ARRAY(worker->batch_len, worker->batch_len + 1,
+			   worker->batches);
+		pool->stats.batches++;
+	}
 	pool->stats.bytes += summary.bytes;
 	pool->stats.busy_ns += summary.busy_ns;
 	pool->stats.run_ns += summary.run_ns;
-	return ret;
+	return 0;
 }
 
 static int receive_frames(struct worker_pool *pool, struct pool_worker *worker)
@@ -580,6 +654,7 @@ void pool_finish(struct worker_pool *pool)
 	free(pool->workers);
 	free(pool->results);
 	free(pool->lost);
+	free(pool->holder);
 	free(pool->pollfds);
 	free(pool->pollfd_worker);
 	memset(pool, 0, sizeof(*pool));

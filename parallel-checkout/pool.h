@@ -83,11 +83,21 @@ struct worker_pool {
 	uint32_t *lost;
 	size_t lost_nr, lost_alloc;
 
+	/*
+	 * By ID, who holds an entry that is delayed and answers once more: the
+	 * number of the worker plus one, or 0.
+	 */
+	int *holder;
+	size_t holder_nr;
+
 	struct pollfd *pollfds;
 	int *pollfd_worker;
 
 	/* Nobody asked for workers, so nobody is told that there are none. */
 	unsigned quiet : 1;
+
+	/* The processes run filters, whose messages are to be seen. */
+	unsigned run_filters : 1;
 
 	/* How many lost workers the user is told of by pool_finish(). */
 	int to_report;
@@ -114,6 +124,7 @@ void pool_init(struct worker_pool *pool, int max,
  *
  * What the processes say themselves is hidden, unless there is a trace:
  * it is about their own troubles, and what they could not do is done again.
+ * With pool->run_filters, they hide it themselves.
  */
 int pool_start(struct worker_pool *pool, int nr, const struct strvec *args);
 
@@ -165,7 +176,8 @@ int pool_next_lost(struct worker_pool *pool, uint32_t *id);
 
 /*
  * Nobody will give the workers anything any more: let them end. There must be
- * no unanswered batch.
+ * no unanswered batch. Those that hold delayed entries get them ready, and
+ * answer these before.
  */
 void pool_hang_up(struct worker_pool *pool);
 

@@ -6,15 +6,24 @@
 #include "parallel-checkout/run-clock.h"
 #include "strbuf.h"
 
+#if defined(HAVE_CLOCK_GETTIME) && defined(CLOCK_PROCESS_CPUTIME_ID)
+static uint64_t time_of_clock(clockid_t clock)
+{
+	struct timespec ts;
+
+	if (clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+#endif
+
 static uint64_t time_on_processor(void)
 {
 #if defined(HAVE_CLOCK_GETTIME) && defined(CLOCK_PROCESS_CPUTIME_ID)
-	struct timespec ts;
-
-	if (!clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts))
-		return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-#endif
+	return time_of_clock(CLOCK_PROCESS_CPUTIME_ID);
+#else
 	return 0;
+#endif
 }
 
 /*
@@ -47,4 +56,29 @@ uint64_t run_clock_since(uint64_t start_ns)
 
 	/* It goes back if there is no descriptor left for the second part. */
 	return start_ns && ns > start_ns ? ns - start_ns : 0;
+}
+
+uint64_t run_clock_of_child(pid_t pid MAYBE_UNUSED)
+{
+#if defined(__linux__) && defined(HAVE_CLOCK_GETTIME)
+	clockid_t clock;
+
+	if (!clock_getcpuclockid(pid, &clock))
+		return time_of_clock(clock);
+#endif
+	return 0;
+}
+
+uint64_t run_clock_of_past_children(void)
+{
+#ifdef __linux__
+	struct rusage usage;
+
+	if (!getrusage(RUSAGE_CHILDREN, &usage))
+		return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) *
+			(uint64_t)1000000000 +
+			(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) *
+			(uint64_t)1000;
+#endif
+	return 0;
 }

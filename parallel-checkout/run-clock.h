@@ -18,4 +18,12 @@ uint64_t run_clock_ns(void);
 /* For how long it has been since then; 0 if nobody knows. */
 uint64_t run_clock_since(uint64_t start_ns);
 
+/*
+ * The processor time of a child that is running, and of all that were waited
+ * for, in ns; 0 where nobody knows. A child that waits for a processor does not
+ * count. See clock_getcpuclockid(3), getrusage(2).
+ */
+uint64_t run_clock_of_child(pid_t pid);
+uint64_t run_clock_of_past_children(void);
+
 #endif /* PARALLEL_CHECKOUT_RUN_CLOCK_H */

@@ -145,6 +145,8 @@ int tune_auto_is_worth(const struct tune_auto *tune,
 {
 	if (now->queued < 2)
 		return 0;
+	if (tune->threshold < 0 && now->filtered >= TUNE_WORTH_FILTERED)
+		return 1;
 	if (tune->threshold >= 0)
 		return now->queued >= (size_t)tune->threshold &&
 			(now->complete || now->queued >= WORTH_MAX_ENTRIES);
@@ -171,7 +173,9 @@ int tune_auto_start(struct tune_auto *tune, const struct tune_sample *now)
 		tune->last_rate = work(now) * 1e9 / now->busy_ns;
 	}
 	change_workers(tune, now, workers, tune->threshold >= 0 ?
-		       "there are enough entries" : waiting ?
+		       "there are enough entries" :
+		       now->filtered >= TUNE_WORTH_FILTERED ?
+		       "there are filters to be run" : waiting ?
 		       "the main process has waited" :
 		       "the main process has been busy");
 	return workers;

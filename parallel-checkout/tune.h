@@ -25,6 +25,13 @@ size_t tune_start_streaming(int workers, int threshold);
  */
 int tune_workers(int workers, int threshold, size_t entries, int complete);
 
+/*
+ * This many entries with filters are worth a worker, whatever is known about
+ * the speed. To start a process for each takes two milliseconds; a long-running
+ * one may take fifty to start.
+ */
+#define TUNE_WORTH_FILTERED 16
+
 /* What is known when a batch is to be cut. */
 struct tune_batch {
 	int workers, cores;

@@ -13,7 +13,10 @@
 #define ITEM_IDENT	(1u << 0)
 #define ITEM_ENCODING	(1u << 1)
 #define ITEM_OLD	(1u << 2)
-#define ITEM_ALL_FLAGS	(ITEM_IDENT | ITEM_ENCODING | ITEM_OLD)
+#define ITEM_FILTER	(1u << 3)
+#define ITEM_PROCESS	(1u << 4)
+#define ITEM_CAN_DELAY	(1u << 5)
+#define ITEM_ALL_FLAGS	((1u << 6) - 1)
 
 /* Bits of a result's status byte besides the status. */
 #define RESULT_STAT	(1u << 7)
@@ -95,7 +98,7 @@ static int get_u64(struct wire_cursor *cursor, uint64_t *value)
 	return 0;
 }
 
-/* A string without NUL bytes in it, and not empty: a path or an encoding. */
+/* A string without NUL bytes in it, and not empty, as all of them are. */
 static int get_string(struct wire_cursor *cursor, const char **s, size_t *len)
 {
 	uint32_t n;
@@ -155,6 +158,8 @@ size_t wire_item_size(const struct checkout_item *item,
 	if (item->conv.encoding)
 		size = st_add3(size, 4 + 1,
 			       strlen(item->conv.encoding));
+	if (item->conv.filter)
+		size = st_add3(size, 4 + 1, strlen(item->conv.filter));
 	if (item->old_mode)
 		size = st_add(size, 4 + STAT_SIZE);
 	return size;
@@ -164,6 +169,7 @@ void wire_put_item(struct strbuf *out, const struct checkout_item *item,
 		   const struct git_hash_algo *algo)
 {
 	const char *encoding = item->conv.encoding;
+	const char *filter = item->conv.filter;
 	unsigned int flags = 0;
 
 	if (item->conv.ident)
@@ -172,6 +178,12 @@ void wire_put_item(struct strbuf *out, const struct checkout_item *item,
 		flags |= ITEM_ENCODING;
 	if (item->old_mode)
 		flags |= ITEM_OLD;
+	if (filter)
+		flags |= ITEM_FILTER;
+	if (item->conv.is_process)
+		flags |= ITEM_PROCESS;
+	if (item->conv.can_delay)
+		flags |= ITEM_CAN_DELAY;
 
 	put_u32(out, item->id);
 	put_u32(out, item->mode);
@@ -181,6 +193,8 @@ void wire_put_item(struct strbuf *out, const struct checkout_item *item,
 	put_string(out, item->path, item->path_len);
 	if (encoding)
 		put_string(out, encoding, strlen(encoding));
+	if (filter)
+		put_string(out, filter, strlen(filter));
 	if (item->old_mode) {
 		put_u32(out, item->old_mode);
 		put_stat(out, &item->old_sd);
@@ -215,7 +229,7 @@ ssize_t wire_next_frame(const char *buf, size_t len, struct wire_frame *frame)
 	payload_len = get_be32(buf);
 	type = get_be32(buf + 4);
 	if (payload_len > WIRE_MAX_PAYLOAD ||
-	    (type != WIRE_ITEMS && type != WIRE_RESULTS))
+	    (type != WIRE_ITEMS && type != WIRE_RESULTS && type != WIRE_LATE))
 		return -1;
 	if (len - FRAME_HEAD < payload_len)
 		return 0;
@@ -245,10 +259,21 @@ static int is_item_mode(uint32_t mode)
 	}
 }
 
+/* Only a filter is a process, and only a process can delay. */
+static int are_item_flags(unsigned int flags)
+{
+	if ((flags & ~ITEM_ALL_FLAGS) ||
+	    ((flags & ITEM_PROCESS) && !(flags & ITEM_FILTER)) ||
+	    ((flags & ITEM_CAN_DELAY) && !(flags & ITEM_PROCESS)))
+		return 0;
+	return 1;
+}
+
 int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 		  const struct git_hash_algo *algo)
 {
 	unsigned int flags, eol;
+	size_t unused;
 
 	if (cursor->p == cursor->end)
 		return 0;
@@ -259,11 +284,13 @@ int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 	    get_u8(cursor, &flags) ||
 	    get_u8(cursor, &eol))
 		return -1;
-	if (!is_item_mode(item->mode) || (flags & ~ITEM_ALL_FLAGS) ||
+	if (!is_item_mode(item->mode) || !are_item_flags(flags) ||
 	    eol > CHECKOUT_EOL_AUTO_CRLF)
 		return -1;
 	item->conv.eol = eol;
 	item->conv.ident = !!(flags & ITEM_IDENT);
+	item->conv.is_process = !!(flags & ITEM_PROCESS);
+	item->conv.can_delay = !!(flags & ITEM_CAN_DELAY);
 
 	if (!has_bytes(cursor, algo->rawsz))
 		return -1;
@@ -272,12 +299,12 @@ int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 
 	if (get_string(cursor, &item->path, &item->path_len))
 		return -1;
-	if (flags & ITEM_ENCODING) {
-		size_t unused;
-
-		if (get_string(cursor, &item->conv.encoding, &unused))
-			return -1;
-	}
+	if ((flags & ITEM_ENCODING) &&
+	    get_string(cursor, &item->conv.encoding, &unused))
+		return -1;
+	if ((flags & ITEM_FILTER) &&
+	    get_string(cursor, &item->conv.filter, &unused))
+		return -1;
 	if (flags & ITEM_OLD) {
 		if (get_u32(cursor, &item->old_mode) || !item->old_mode ||
 		    get_stat(cursor, &item->old_sd))
@@ -311,6 +338,7 @@ int wire_get_result(struct wire_cursor *cursor, struct checkout_result *result)
 	case CHECKOUT_WRITTEN:
 	case CHECKOUT_CONFLICT:
 	case CHECKOUT_DECLINED:
+	case CHECKOUT_DELAYED:
 		result->status = status & ~RESULT_STAT;
 		break;
 	default:

@@ -11,6 +11,7 @@
 #include "odb/streaming.h"
 #include "packfile.h"
 #include "parallel-checkout/silence.h"
+#include "parallel-checkout/smudge.h"
 #include "parallel-checkout/writer.h"
 #include "promisor-remote.h"
 #include "repository.h"
@@ -105,6 +106,21 @@ static int read_blob(struct checkout_writer *writer,
 	return content->buf && type == OBJ_BLOB ? 0 : -1;
 }
 
+/* All of the conversion but for the filter. */
+static void convert_content(const struct checkout_item *item,
+			    struct content *content)
+{
+	struct strbuf converted = STRBUF_INIT;
+	struct conv_attrs ca;
+
+	get_attrs(&item->conv, &ca);
+	if (!convert_to_working_tree_ca(&ca, item->path, content->buf,
+					content->size, &converted, NULL))
+		return;
+	free(content->buf);
+	content->buf = strbuf_detach(&converted, &content->size);
+}
+
 /*
  * Get the content of the item ready. Returns 0, or -1 if it cannot be had
  * without a word.
@@ -116,7 +132,6 @@ static int load_content(struct checkout_writer *writer,
 	struct object_info oi = OBJECT_INFO_INIT;
 	unsigned int flags = OBJECT_INFO_LOOKUP_REPLACE;
 	size_t size;
-	struct strbuf converted = STRBUF_INIT;
 	struct conv_attrs ca;
 
 	/*
@@ -130,7 +145,12 @@ static int load_content(struct checkout_writer *writer,
 		return -1;
 
 	get_attrs(&item->conv, &ca);
-	if (S_ISREG(item->mode) && is_better_streamed(writer, item, &oi)) {
+	if (item->conv.filter) {
+		/* A filter gets the whole. One at a time is enough of these. */
+		if (is_big(writer, size))
+			return -1;
+	} else if (S_ISREG(item->mode) &&
+		   is_better_streamed(writer, item, &oi)) {
 		content->size = size;
 		content->filter = get_stream_filter_ca(&ca, &item->oid);
 		if (content->filter && is_streamed(writer, &oi))
@@ -149,13 +169,35 @@ static int load_content(struct checkout_writer *writer,
 		return 0;
 	}
 
-	if (S_ISREG(item->mode) &&
-	    convert_to_working_tree_ca(&ca, item->path, content->buf,
-				       content->size, &converted, NULL)) {
-		free(content->buf);
-		content->buf = strbuf_detach(&converted, &content->size);
-	}
+	if (S_ISREG(item->mode))
+		convert_content(item, content);
 	return 0;
+}
+
+/*
+ * Run the filter of the item on its content. Returns CHECKOUT_PENDING if there
+ * is something to be written then. To complain is not for us, so nothing may be
+ * said.
+ */
+static enum checkout_status run_filter(struct checkout_writer *writer,
+				       const struct checkout_item *item,
+				       struct content *content)
+{
+	struct strbuf filtered = STRBUF_INIT;
+	enum checkout_status status;
+	struct silence silence;
+
+	if (!writer->smudge)
+		return CHECKOUT_DECLINED;
+
+	be_silent(&silence);
+	status = smudge_run(writer->smudge, item, content->buf, content->size,
+			    &filtered);
+	if (end_silence(&silence) && status == CHECKOUT_PENDING)
+		status = CHECKOUT_DECLINED;
+	FREE_AND_NULL(content->buf);
+	content->buf = strbuf_detach(&filtered, &content->size);
+	return status;
 }
 
 static void release_content(struct content *content)
@@ -352,6 +394,51 @@ static int is_removal(const struct checkout_item *item)
 }
 
 /*
+ * Make the directory of the item the current one. Returns CHECKOUT_PENDING if
+ * that is possible.
+ */
+static enum checkout_status enter_dir(struct checkout_writer *writer,
+				      const struct checkout_item *item)
+{
+	const char *slash = strrchr(item->path, '/');
+
+	if (!dirs_enter(&writer->dirs, item->path,
+			slash ? slash - item->path : 0, 1))
+		return CHECKOUT_PENDING;
+	if (errno != ENOTDIR && errno != ELOOP)
+		return CHECKOUT_DECLINED;
+	trace_conflict("collision/dirname", item);
+	return CHECKOUT_CONFLICT;
+}
+
+/* Create what the item describes; its directory is the current one. */
+static enum checkout_status create_item(struct checkout_writer *writer,
+					const struct checkout_item *item,
+					const char *name,
+					struct content *content,
+					struct stat *st)
+{
+	enum checkout_status status;
+
+	if (S_ISLNK(item->mode))
+		return create_link(writer, content, name, st);
+
+	/* As elsewhere, a filter does not see the old file. */
+	if (item->conv.filter) {
+		status = run_filter(writer, item, content);
+		if (status != CHECKOUT_PENDING)
+			return status;
+
+		/* It may have moved the directory. */
+		dirs_forget(&writer->dirs);
+		status = enter_dir(writer, item);
+		if (status != CHECKOUT_PENDING)
+			return status;
+	}
+	return create_file(writer, item, content, name, st);
+}
+
+/*
  * Write the item, whose directory is the current one. On success, `st` is what
  * was written, and the content has its size.
  */
@@ -385,39 +472,40 @@ static enum checkout_status write_item(struct checkout_writer *writer,
 
 	if (exists && dirs_unlink(&writer->dirs, name) < 0 && errno != ENOENT)
 		return CHECKOUT_DECLINED;
-	return S_ISLNK(item->mode) ?
-		create_link(writer, content, name, st) :
-		create_file(writer, item, content, name, st);
+	return create_item(writer, item, name, content, st);
 }
 
-void writer_write(struct checkout_writer *writer,
-		  const struct checkout_item *item,
-		  struct checkout_result *result)
+/* The filter has the content; as elsewhere, what it gets is made of nothing. */
+static enum checkout_status write_late_item(struct checkout_writer *writer,
+					    const struct checkout_item *item,
+					    const char *name,
+					    struct content *content,
+					    struct stat *st)
+{
+	convert_content(item, content);
+	return create_item(writer, item, name, content, st);
+}
+
+typedef enum checkout_status (*write_fn)(struct checkout_writer *writer,
+					 const struct checkout_item *item,
+					 const char *name,
+					 struct content *content,
+					 struct stat *st);
+
+/* Enter the directory of the item, and have `fn` write it. */
+static void write_in_dir(struct checkout_writer *writer,
+			 const struct checkout_item *item, write_fn fn,
+			 struct checkout_result *result)
 {
 	const char *slash = strrchr(item->path, '/');
 	const char *name = slash ? slash + 1 : item->path;
 	struct content content = { 0 };
 	struct stat st;
 
-	memset(result, 0, sizeof(*result));
-	result->id = item->id;
-	if (is_removal(item)) {
-		result->status = remove_item(writer, item);
+	result->status = enter_dir(writer, item);
+	if (result->status != CHECKOUT_PENDING)
 		return;
-	}
-
-	if (dirs_enter(&writer->dirs, item->path,
-		       slash ? slash - item->path : 0, 1)) {
-		if (errno == ENOTDIR || errno == ELOOP) {
-			result->status = CHECKOUT_CONFLICT;
-			trace_conflict("collision/dirname", item);
-		} else {
-			result->status = CHECKOUT_DECLINED;
-		}
-		return;
-	}
-
-	result->status = write_item(writer, item, name, &content, &st);
+	result->status = fn(writer, item, name, &content, &st);
 	writer->expect_conflict = result->status == CHECKOUT_CONFLICT;
 	if (result->status == CHECKOUT_WRITTEN) {
 		writer->bytes += content.size;
@@ -427,7 +515,7 @@ void writer_write(struct checkout_writer *writer,
 		}
 	} else if (result->status == CHECKOUT_CONFLICT) {
 		trace_conflict("collision/basename", item);
-	} else {
+	} else if (result->status == CHECKOUT_DECLINED) {
 		/*
 		 * The directory may have been removed under our handle; look
 		 * again the next time.
@@ -435,4 +523,25 @@ void writer_write(struct checkout_writer *writer,
 		dirs_forget(&writer->dirs);
 	}
 	release_content(&content);
+}
+
+void writer_write(struct checkout_writer *writer,
+		  const struct checkout_item *item,
+		  struct checkout_result *result)
+{
+	memset(result, 0, sizeof(*result));
+	result->id = item->id;
+	if (is_removal(item))
+		result->status = remove_item(writer, item);
+	else
+		write_in_dir(writer, item, write_item, result);
+}
+
+void writer_write_late(struct checkout_writer *writer,
+		       const struct checkout_item *item,
+		       struct checkout_result *result)
+{
+	memset(result, 0, sizeof(*result));
+	result->id = item->id;
+	write_in_dir(writer, item, write_late_item, result);
 }

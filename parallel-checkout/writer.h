@@ -17,11 +17,16 @@
 #include "dirs.h"
 #include "parallel-checkout/item.h"
 
+struct checkout_smudge;
 struct repository;
 
 struct checkout_writer {
 	struct repository *repo;
 	struct dir_handles dirs;
+
+	/* Runs filters. Without it, items that have one are declined. */
+	struct checkout_smudge *smudge;
+
 	unsigned want_stat : 1;
 
 	/*
@@ -58,12 +63,21 @@ void writer_begin_batch(struct checkout_writer *writer);
  *
  * Missing leading directories are made for what is written. If the status is
  * not CHECKOUT_WRITTEN, there is no new file at the path; the old file that the
- * item describes may be gone.
+ * item describes may be gone. With CHECKOUT_DELAYED, it is, and writer->smudge
+ * has a copy of the item.
  *
  * May die() where the object store does, on a pack index that is corrupt.
  */
 void writer_write(struct checkout_writer *writer,
 		  const struct checkout_item *item,
 		  struct checkout_result *result);
+
+/*
+ * The same for an item that was CHECKOUT_DELAYED and that smudge_next() has
+ * returned.
+ */
+void writer_write_late(struct checkout_writer *writer,
+		       const struct checkout_item *item,
+		       struct checkout_result *result);
 
 #endif /* PARALLEL_CHECKOUT_WRITER_H */

@@ -59,7 +59,7 @@ static struct checkout_limits take(void)
 	struct checkout_limits limits;
 
 	memset(&limits, 0xff, sizeof(limits));
-	limits_read(&limits, root);
+	limits_read(&limits, root, 0);
 	cl_must_pass(remove_tree());
 	return limits;
 }
@@ -350,7 +350,7 @@ void test_checkout_limits__this_machine(void)
 {
 	struct checkout_limits limits;
 
-	limits_read(&limits, "");
+	limits_read(&limits, "", 0);
 	check_sums(&limits);
 	cl_assert_ge_i(limits.max_workers, 1);
 	cl_assert_le_i(limits.max_workers, LIMITS_MAX_WORKERS);

@@ -10,6 +10,7 @@
 
 #define HEAD 8		/* length and type */
 #define MAX_ITEMS 8
+#define MAX_RESULTS 5
 
 static const struct git_hash_algo *sha1 = &hash_algos[GIT_HASH_SHA1];
 static const struct git_hash_algo *sha256 = &hash_algos[GIT_HASH_SHA256];
@@ -71,10 +72,20 @@ static size_t sample_items(struct checkout_item *items,
 	items[4].conv.ident = 1;
 	items[4].conv.eol = CHECKOUT_EOL_AUTO_CRLF;
 	items[4].conv.encoding = "X";
+	items[4].conv.filter = "all of it";
+	items[4].conv.is_process = 1;
+	items[4].conv.can_delay = 1;
 	items[4].old_mode = S_IFLNK;
 	fill_sd(&items[4].old_sd, 0xf0f0f0f0);
 
-	return 5;
+	init_item(&items[5], algo, 5, "filter");
+	items[5].conv.filter = "tr \n a-z";
+
+	init_item(&items[6], algo, 6, "process");
+	items[6].conv.filter = "p";
+	items[6].conv.is_process = 1;
+
+	return 7;
 }
 
 static void put_items(struct strbuf *out, const struct checkout_item *items,
@@ -89,7 +100,7 @@ static void put_items(struct strbuf *out, const struct checkout_item *items,
 
 static size_t sample_results(struct checkout_result *results)
 {
-	memset(results, 0, 4 * sizeof(*results));
+	memset(results, 0, MAX_RESULTS * sizeof(*results));
 	results[0].id = 0;
 	results[0].status = CHECKOUT_WRITTEN;
 	results[1].id = 0x01020304;
@@ -100,7 +111,9 @@ static size_t sample_results(struct checkout_result *results)
 	results[3].status = CHECKOUT_WRITTEN;
 	results[3].has_sd = 1;
 	fill_sd(&results[3].sd, 3);
-	return 4;
+	results[4].id = 4;
+	results[4].status = CHECKOUT_DELAYED;
+	return MAX_RESULTS;
 }
 
 static void put_results(struct strbuf *out, const struct wire_summary *summary,
@@ -141,6 +154,11 @@ static void check_item(const struct checkout_item *a,
 	cl_assert_equal_i(!a->conv.encoding, !b->conv.encoding);
 	if (a->conv.encoding)
 		cl_assert_equal_s(a->conv.encoding, b->conv.encoding);
+	cl_assert_equal_i(!a->conv.filter, !b->conv.filter);
+	if (a->conv.filter)
+		cl_assert_equal_s(a->conv.filter, b->conv.filter);
+	cl_assert_equal_i(a->conv.is_process, b->conv.is_process);
+	cl_assert_equal_i(a->conv.can_delay, b->conv.can_delay);
 	cl_assert_equal_u(a->old_mode, b->old_mode);
 	check_sd(&a->old_sd, &b->old_sd);
 }
@@ -199,14 +217,15 @@ static int decode(const char *buf, size_t len,
 		struct wire_summary summary;
 		struct checkout_result result;
 
-		cl_assert_equal_u(frame.type, WIRE_RESULTS);
+		cl_assert(frame.type == WIRE_RESULTS || frame.type == WIRE_LATE);
 		ret = wire_get_summary(&cursor, &summary);
 		while (ret > 0 &&
 		       (ret = wire_get_result(&cursor, &result)) > 0) {
 			(*nr)++;
 			cl_assert(result.status == CHECKOUT_WRITTEN ||
 				  result.status == CHECKOUT_CONFLICT ||
-				  result.status == CHECKOUT_DECLINED);
+				  result.status == CHECKOUT_DECLINED ||
+				  result.status == CHECKOUT_DELAYED);
 			if (result.has_sd)
 				cl_assert_equal_i(result.status,
 						  CHECKOUT_WRITTEN);
@@ -325,7 +344,7 @@ void test_checkout_wire__results(void)
 		.run_ns = 0x0807060504030201,
 		.bytes = UINT64_MAX,
 	}, got_summary;
-	struct checkout_result results[4], result;
+	struct checkout_result results[MAX_RESULTS], result;
 	size_t nr = sample_results(results);
 	struct strbuf buf = STRBUF_INIT;
 	struct wire_frame frame;
@@ -333,7 +352,7 @@ void test_checkout_wire__results(void)
 
 	put_results(&buf, &summary, results, nr);
 	cl_assert_equal_i(wire_next_frame(buf.buf, buf.len, &frame), buf.len);
-	cl_assert_equal_u(frame.type, WIRE_RESULTS);
+	cl_assert(frame.type == WIRE_RESULTS || frame.type == WIRE_LATE);
 	wire_open_frame(&cursor, &frame);
 	cl_assert_equal_i(wire_get_summary(&cursor, &got_summary), 1);
 	cl_assert_equal_u(got_summary.busy_ns, summary.busy_ns);
@@ -411,7 +430,7 @@ static void sample_frames(struct strbuf *items, struct strbuf *results,
 {
 	const struct wire_summary summary = { .busy_ns = 1234, .bytes = 56 };
 	struct checkout_item sample[MAX_ITEMS];
-	struct checkout_result sample_result[4];
+	struct checkout_result sample_result[MAX_RESULTS];
 	size_t nr;
 
 	nr = sample_items(sample, algo);
@@ -521,8 +540,8 @@ void test_checkout_wire__cut_results(void)
 {
 	struct strbuf buf = STRBUF_INIT;
 	const struct wire_summary summary = { 0 };
-	struct checkout_result results[4];
-	size_t nr = sample_results(results), ends[5], pos, i;
+	struct checkout_result results[MAX_RESULTS];
+	size_t nr = sample_results(results), ends[MAX_RESULTS + 1], pos, i;
 	char *copy;
 
 	/* the length of a frame that has one result more than the last */
@@ -817,6 +836,29 @@ void test_checkout_wire__empty_strings(void)
 	strbuf_release(&buf);
 }
 
+/* Only what has a filter can have a process, and only that can delay. */
+void test_checkout_wire__filter_flags(void)
+{
+	const size_t flags_at = HEAD + 4 + 4;
+	struct checkout_item item;
+	struct strbuf buf = STRBUF_INIT;
+	size_t nr;
+
+	init_item(&item, sha1, 1, "p");
+	item.conv.filter = "cat";
+	put_items(&buf, &item, 1, sha1);
+	for (int flags = 0; flags < 256; flags++) {
+		int good = flags == 0x08 || flags == 0x18 || flags == 0x38 ||
+			flags == 0x09 || flags == 0x19 || flags == 0x39 ||
+			flags == 0x02 || flags == 0x03; /* an encoding */
+
+		buf.buf[flags_at] = flags;
+		if (decode(buf.buf, buf.len, sha1, &nr) != (good ? 1 : -1))
+			cl_failf("flags: %x", (unsigned)flags);
+	}
+	strbuf_release(&buf);
+}
+
 void test_checkout_wire__status(void)
 {
 	const size_t status_at = HEAD + 8 + 8 + 8 + 4;
@@ -836,7 +878,8 @@ void test_checkout_wire__status(void)
 		if (decode(without.buf, without.len, sha1, &nr) !=
 		    (status == CHECKOUT_WRITTEN ||
 		     status == CHECKOUT_CONFLICT ||
-		     status == CHECKOUT_DECLINED ? 1 : -1))
+		     status == CHECKOUT_DECLINED ||
+		     status == CHECKOUT_DELAYED ? 1 : -1))
 			cl_failf("status: %x", (unsigned)status);
 		if (decode(with.buf, with.len, sha1, &nr) !=
 		    (status == (0x80 | CHECKOUT_WRITTEN) ? 1 : -1))

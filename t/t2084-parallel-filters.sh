@@ -1,0 +1,512 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+
+test_description='external filters in parallel
+
+A driver with filter.<driver>.parallel is run by the workers. What is written,
+what it is asked and told, and what comes out of its failures is as if it was not.
+'
+
+TEST_PASSES_SANITIZE_LEAK=true
+. ./test-lib.sh
+. "$TEST_DIRECTORY/lib-parallel-checkout.sh"
+
+sane_unset GIT_TEST_CHECKOUT_WORKERS GIT_TEST_FILTER_PARALLEL
+
+TRASH=$(pwd)
+TOOL=$GIT_BUILD_DIR/t/helper/test-tool$X
+FILTER="exec \"$TOOL\" checkout-filter"
+
+# driver <name> <key> <value>: configuration of all repositories
+driver () {
+	git config --global "filter.$1.$2" "$3"
+}
+
+# parallel <value> <driver>...
+parallel () {
+	value=$1 &&
+	shift &&
+	for name
+	do
+		driver $name parallel $value || return 1
+	done
+}
+
+default_drivers () {
+	driver one clean "$FILTER --name=one clean %f" &&
+	driver one smudge "$FILTER --name=one smudge %f" &&
+	driver process process "$FILTER --name=process process" &&
+	driver late process "$FILTER --name=late --delay=\"*\" process" &&
+	for name in one process late
+	do
+		driver $name required false || return 1
+	done &&
+	parallel true one process late
+}
+
+# test_driver <driver> <key> <value>: for this test alone
+test_driver () {
+	test_when_finished default_drivers &&
+	driver "$@"
+}
+
+# check_out <workers> <command>...
+#
+# Run git in a new clone of "repo", "out". What it did is in trace, what the
+# filters were asked in told, and what it said in err. With "auto", nothing
+# is set.
+check_out () {
+	rm -rf out trace log &&
+	git clone -q --shared --no-checkout repo out &&
+	check_out_again "$@"
+}
+
+# The same in what is there.
+check_out_again () {
+	options= &&
+	if test "$1" != auto
+	then
+		options="-c checkout.workers=$1 -c checkout.thresholdForParallelism=0"
+	fi &&
+	shift &&
+	rm -f trace log &&
+	GIT_TRACE2_EVENT="$TRASH/trace" GIT_TEST_FILTER_LOG="$TRASH/log" \
+		git -C out $options "$@" 2>err
+	code=$? &&
+	if test -f log
+	then
+		sort -u log >told
+	else
+		>told
+	fi &&
+	return $code
+}
+
+# started <pattern>: how many times a process did that has a command like this
+started () {
+	grep -c "\"event\":\"child_start\".*$1" trace || :
+}
+
+# by_workers <pattern>: the same, by workers (which have a parent in their name)
+by_workers () {
+	grep -c "\"event\":\"child_start\",\"sid\":\"[^\"]*/.*$1" trace || :
+}
+
+# how_many <key>: a number of the main process
+how_many () {
+	sed -n "s|.*\"category\":\"pcheckout\",\"key\":\"$1\",\"value\":\"\([0-9]*\)\".*|\1|p" trace
+}
+
+# same_files: as the sequential checkout made them, and the index says so
+same_files () {
+	git diff --no-index --exit-code --stat expect.files out.files &&
+	test_cmp expect.told told
+}
+
+# keep_files <name>: of "out", without its repository
+keep_files () {
+	rm -rf $1.files &&
+	cp -R out $1.files &&
+	rm -rf $1.files/.git
+}
+
+# as_sequential <command>...: for each number of workers
+#
+# Exit code, and messages but for how often and in which order they come. And files,
+# unless it dies: then it depends on the moment which of them are there.
+as_sequential () {
+	for n in 1 2 5 auto
+	do
+		rm -f code &&
+		check_out $n "$@"
+		echo $? >code.$n &&
+		keep_files $n &&
+		sort -u err >err.$n &&
+		cp told told.$n &&
+		test_cmp code.1 code.$n &&
+		test_cmp err.1 err.$n &&
+		if ! grep "^fatal: " err.1
+		then
+			git diff --no-index --exit-code 1.files $n.files
+		fi || return 1
+	done
+}
+
+test_expect_success 'setup' '
+	default_drivers &&
+	git init -q -b main repo &&
+	(
+		cd repo &&
+		cat >.gitattributes <<-\EOF &&
+		*.one filter=one
+		*.process filter=process
+		*.late filter=late
+		*.crlf text eol=crlf ident filter=process
+		EOF
+		mkdir dir &&
+		for i in $(test_seq 1 30)
+		do
+			echo "one $i" >dir/$i.one &&
+			echo "process $i" >dir/$i.process &&
+			printf "crlf %s\n\$Id\$\n" $i >dir/$i.crlf &&
+			echo "late $i" >dir/$i.late &&
+			echo "plain $i" >dir/$i || return 1
+		done &&
+		git add . &&
+		git commit -q -m files
+	) &&
+	check_out 1 checkout -q main &&
+	keep_files expect &&
+	cp told expect.told
+'
+
+test_expect_success 'without a word, the main process runs all filters' '
+	parallel false one process late &&
+	check_out 4 checkout -q main &&
+	keep_files out &&
+	same_files &&
+	test $(how_many workers) = 4 &&
+	test $(by_workers checkout-filter) = 0 &&
+	test $(started "name=[a-z]* .*process\"") = 2
+'
+
+test_expect_success 'with it, workers run them' '
+	parallel true one process late &&
+	for n in 2 5
+	do
+		check_out $n checkout -q main &&
+		keep_files out &&
+		same_files &&
+		test $(started "name=one smudge") = 30 &&
+		test $(by_workers "name=one smudge") = 30 &&
+		test $(by_workers "name=[a-z]* .*process\"") -ge 2 &&
+		test $(by_workers "name=[a-z]* .*process\"") -le $((2 * n)) &&
+		test $(by_workers "checkout-filter") = $(started "checkout-filter") &&
+		test $(how_many delayed) = 30 &&
+		test $(how_many declined) = 0 &&
+		git -C out status --porcelain >actual &&
+		test_must_be_empty actual || return 1
+	done
+'
+
+test_expect_success 'it comes from the configuration alone' '
+	test_when_finished "parallel true process" &&
+	git config --global --unset filter.process.parallel &&
+	check_out 2 checkout -q main &&
+	test $(by_workers "name=process process") = 0 &&
+	git config --file repo/.lfsconfig filter.process.parallel true &&
+	git -C repo add .lfsconfig &&
+	git -C repo commit -q -m config &&
+	check_out 2 checkout -q main &&
+	test $(by_workers "name=process process") = 0 &&
+	git -C repo reset -q --hard HEAD^ &&
+	driver process parallel perhaps &&
+	rm out/dir/1.process &&
+	test_must_fail git -C out checkout -f main 2>err &&
+	test_grep "bad boolean config value .perhaps. for .filter.process.parallel." err
+'
+
+test_expect_success 'with nothing set, there are workers for many, and none for few' '
+	check_out auto checkout -q main &&
+	keep_files out &&
+	same_files &&
+	if test $(test-tool online-cpus) -gt 1
+	then
+		test $(by_workers "name=one smudge") -gt 0
+	fi &&
+	rm out/dir/1.one out/dir/2.one &&
+	check_out_again auto checkout -q -f &&
+	test $(started "name=one smudge") = 2 &&
+	test $(started checkout--worker) = 0
+'
+
+test_expect_success 'the default threshold is not for filters, but another is' '
+	check_out 1 checkout -q main &&
+	rm -f out/dir/*.one trace &&
+	GIT_TRACE2_EVENT="$TRASH/trace" git -C out -c checkout.workers=2 checkout -q -f &&
+	test $(by_workers "name=one smudge") = 30 &&
+	rm -f out/dir/*.one trace &&
+	GIT_TRACE2_EVENT="$TRASH/trace" git -C out -c checkout.workers=2 \
+		-c checkout.thresholdForParallelism=31 checkout -q -f &&
+	test $(started "name=one smudge") = 30 &&
+	test $(started checkout--worker) = 0
+'
+
+test_expect_success 'in a subdirectory, with a tree-ish, without a ref' '
+	for n in 1 3
+	do
+		check_out 1 checkout -q main &&
+		rm -rf out/dir/* &&
+		check_out_again $n -C dir checkout HEAD^{tree} -- . &&
+		keep_files $n &&
+		cp told told.$n || return 1
+	done &&
+	git diff --no-index --exit-code 1.files 3.files &&
+	test_cmp told.1 told.3 &&
+	test_grep "GIT_PREFIX=dir/" told.3 &&
+	test_grep "can-delay=1" told.3
+'
+
+test_expect_success 'checkout-index can not delay, and knows prefixes' '
+	for n in 1 3
+	do
+		check_out 1 checkout -q main &&
+		check_out_again $n checkout-index -a --prefix=to/ &&
+		keep_files $n &&
+		cp told told.$n &&
+		test $n = 1 || test $(by_workers "name=one smudge") = 30 &&
+		check_out_again $n checkout-index -a --prefix=to/x- &&
+		keep_files $n.x &&
+		cp told told.$n.x || return 1
+	done &&
+	git diff --no-index --exit-code 1.files 3.files &&
+	git diff --no-index --exit-code 1.x.files 3.x.files &&
+	test_cmp told.1 told.3 &&
+	test_cmp told.1.x told.3.x &&
+	test_grep ! can-delay told.3 &&
+	test $(by_workers "name=one smudge") = 0
+'
+
+test_expect_success 'a filter does not see the old file' '
+	test_driver one smudge \
+		"test ! -e %f || echo %f >>\"$TRASH/seen\"; cat" &&
+	rm -f seen &&
+	check_out 1 checkout -q main &&
+	for i in $(test_seq 1 30)
+	do
+		echo old >out/dir/$i.one || return 1
+	done &&
+	test-tool chmtime =-60 out/dir/*.one &&
+	git -C out commit -q -a -m old &&
+	check_out_again 3 checkout -q main^ &&
+	test $(by_workers "cat") = 30 &&
+	test_path_is_missing seen
+'
+
+# What goes wrong: the driver, what is to be said, and its options.
+while read driver message wrong
+do
+	for required in false true
+	do
+		test_expect_success "$driver: $wrong, required=$required" '
+			test_driver $driver required $required &&
+			if test $driver = one
+			then
+				test_driver one smudge \
+					"$FILTER --name=one $wrong smudge %f"
+			else
+				test_driver $driver process \
+					"$FILTER --name=$driver $wrong process"
+			fi &&
+			as_sequential checkout -q main &&
+			{ test $message = nothing || test_grep "$message" err.1; }
+		'
+	done
+done <<-\EOF
+one failed --fail=dir/1*.one --how=error
+one failed --fail=dir/1*.one --how=die
+one failed --fail=dir/*.one --how=cut
+one noise --fail=dir/2*.one --how=noise
+process nothing --fail=dir/1*.process --how=error
+process nothing --fail=dir/*.process --how=late
+process failed --fail=dir/1*.process --how=unknown
+process failed --fail=dir/1*.process --how=cut
+process failed --fail=dir/7.process --how=die
+process noise --fail=dir/7.process --how=noise
+process garb --start=garbage
+process nothing --start=none
+process nothing --can=clean
+late nothing --delay=*.late --fail=dir/1*.late --how=error
+late failed --delay=dir/2*.late --fail=dir/1*.late --how=cut
+late nothing --delay=*.late --list=one
+late filtered --delay=*.late --list=missing --fail=dir/1*.late
+late signaled --delay=*.late --list=invalid
+late hung --delay=*.late --list=die
+late filtered --delay=*.late --list=error
+EOF
+
+test_expect_success 'a command that is missing, or is none' '
+	test_driver one smudge no-such-command &&
+	test_driver process process "no-such-command-either" &&
+	as_sequential checkout -q main &&
+	test_driver one smudge "" &&
+	test_driver process process "" &&
+	as_sequential checkout -q main
+'
+
+test_expect_success 'a command of many words is not for workers' '
+	test_driver one smudge \
+		"$(printf ": %8000s" x); $FILTER --name=one smudge %f" &&
+	check_out 2 checkout -q main &&
+	keep_files out &&
+	same_files &&
+	test $(started "name=one smudge") = 30 &&
+	test $(by_workers "name=one smudge") = 0
+'
+
+test_expect_success 'what is to be read when a filter starts is there' '
+	write_script serve <<-EOF &&
+	test -f .config || echo "too early" >>"$TRASH/early"
+	exec "$TOOL" checkout-filter --name=process process
+	EOF
+	test_driver process process "\"$TRASH/serve\"" &&
+	test_when_finished "git -C repo reset -q --hard HEAD^" &&
+	test-tool genrandom seed 3000000 >repo/.config &&
+	git -C repo add .config &&
+	git -C repo commit -q -m config &&
+	rm -f early &&
+	for n in 2 5 auto
+	do
+		check_out $n checkout -q main || return 1
+	done &&
+	test_path_is_missing early
+'
+
+test_expect_success 'the same blob is given to a filter once at a time' '
+	test_when_finished "git -C repo reset -q --hard HEAD^" &&
+	for i in 1 2 3 4
+	do
+		cp repo/dir/1.late repo/z$i.late &&
+		cp repo/dir/1.one repo/z$i.one || return 1
+	done &&
+	git -C repo add . &&
+	git -C repo commit -q -m copies &&
+	check_out 1 checkout -q main &&
+	keep_files 1 &&
+	cp told told.1 &&
+	check_out 4 checkout -q main &&
+	keep_files 4 &&
+	git diff --no-index --exit-code 1.files 4.files &&
+	test_cmp told.1 told &&
+	blob=$(git -C repo rev-parse main:dir/1.late) &&
+	# asked for and fetched, before the others are asked for
+	grep "blob=$blob" log | cut -d" " -f2 >late &&
+	test_line_count = 10 late &&
+	cat >expect <<-EOF &&
+	dir/1.late
+	dir/1.late
+	EOF
+	head -n 2 late >actual &&
+	test_cmp expect actual
+'
+
+test_expect_success 'progress tells what is delayed' '
+	for n in 1 3
+	do
+		check_out 1 checkout -q main &&
+		rm -rf out/dir &&
+		(
+			GIT_PROGRESS_DELAY=0 &&
+			export GIT_PROGRESS_DELAY &&
+			check_out_again $n checkout -f --progress
+		) &&
+		tr "\r" "\n" <err >lines &&
+		test_grep "Filtering content: 100% (30/30), .* done" lines || return 1
+	done
+'
+
+test_expect_success 'a worker is killed while its filter runs' '
+	test_driver one smudge \
+		"mkdir \"$TRASH/killed\" 2>/dev/null && kill -9 \$PPID; $FILTER --name=one smudge %f" &&
+	rm -rf killed &&
+	check_out 3 checkout -q main &&
+	keep_files out &&
+	same_files &&
+	test_path_is_dir killed &&
+	test $(how_many lost_workers) = 1 &&
+	test_grep "a checkout worker has ended early" err
+'
+
+test_expect_success 'a worker is killed that holds what was delayed' '
+	write_script serve <<-EOF &&
+	# the worker is the parent of this shell
+	if mkdir "$TRASH/killed" 2>/dev/null
+	then
+		"$TOOL" checkout-filter --name=late --delay="*" --list=die process
+		kill -9 \$PPID
+	else
+		exec "$TOOL" checkout-filter --name=late --delay="*" process
+	fi
+	EOF
+	test_driver late process "exec \"$TRASH/serve\"" &&
+	rm -rf killed &&
+	check_out 3 checkout -q main &&
+	keep_files out &&
+	git diff --no-index --exit-code expect.files out.files &&
+	test_path_is_dir killed &&
+	test $(how_many lost_workers) = 1
+'
+
+# wait_for <command>...: until it succeeds, for 20 seconds
+wait_for () {
+	for i in $(test_seq 100)
+	do
+		"$@" && return
+		sleep 0.2
+	done
+	return 1
+}
+
+all_gone () {
+	for pid in $(cat pids)
+	do
+		! kill -0 $pid 2>/dev/null || return 1
+	done
+}
+
+test_expect_success 'no filter stays behind when the main process is killed' '
+	write_script serve <<-EOF &&
+	echo \$\$ >>"$TRASH/pids"
+	exec "$TOOL" checkout-filter --name=process process
+	EOF
+	test_driver process process "exec \"$TRASH/serve\"" &&
+	test_driver one smudge "sleep 1; cat" &&
+	rm -rf out pids &&
+	git clone -q --shared --no-checkout repo out &&
+	{
+		git -C out -c checkout.workers=3 \
+			-c checkout.thresholdForParallelism=0 checkout -q main &
+	} &&
+	main=$! &&
+	wait_for test -s pids &&
+	kill -9 $main &&
+	{
+		wait $main || :
+	} &&
+	wait_for all_gone
+'
+
+test_lazy_prereq LFS 'git lfs version'
+
+test_expect_success LFS 'git-lfs' '
+	rm -rf lfs &&
+	git init -q lfs &&
+	(
+		cd lfs &&
+		git config filter.lfs.process "git-lfs filter-process" &&
+		git config filter.lfs.smudge "git-lfs smudge -- %f" &&
+		git config filter.lfs.clean "git-lfs clean -- %f" &&
+		git config filter.lfs.required true &&
+		echo "*.bin filter=lfs -text" >.gitattributes &&
+		for i in $(test_seq 1 40)
+		do
+			test-tool genrandom $i 5000 >$i.bin || return 1
+		done &&
+		cp 1.bin copy.bin &&
+		git add . &&
+		git commit -q -m lfs &&
+		cksum *.bin >../expect
+	) &&
+	for n in 1 2 auto
+	do
+		rm lfs/*.bin &&
+		rm -f trace &&
+		GIT_TRACE2_EVENT="$TRASH/trace" git -C lfs -c filter.lfs.parallel=true \
+			-c checkout.workers=$n -c checkout.thresholdForParallelism=0 \
+			checkout -q -f &&
+		(cd lfs && cksum *.bin) >actual &&
+		test_cmp expect actual || return 1
+	done
+'
+
+test_done
