@@ -385,34 +385,12 @@ void parallel_checkout_finish_removals(void)
 	pc_finish_removals(&parallel_checkout);
 }
 
-static void trace_stats(const struct parallel_checkout *pc)
-{
-	const struct pool_stats *stats = &pc->dispatch.pool.stats;
-	struct repository *r = the_repository;
-
-	trace2_data_intmax("pcheckout", r, "workers", pc->dispatch.workers_started);
-	trace2_data_intmax("pcheckout", r, "batches", stats->batches);
-	trace2_data_intmax("pcheckout", r, "entries",
-			   stats->entries - pc->removals + pc->written_here);
-	trace2_data_intmax("pcheckout", r, "removals", pc->removals);
-	trace2_data_intmax("pcheckout", r, "bytes",
-			   stats->bytes + pc->writer.bytes);
-	trace2_data_intmax("pcheckout", r, "conflicts", pc->conflicts);
-	trace2_data_intmax("pcheckout", r, "declined", pc->declined);
-	trace2_data_intmax("pcheckout", r, "delayed", pc->delayed);
-	trace2_data_intmax("pcheckout", r, "lost_workers", stats->lost);
-	trace2_data_intmax("pcheckout", r, "busy_us", stats->busy_ns / 1000);
-	trace2_data_intmax("pcheckout", r, "running_us", stats->run_ns / 1000);
-	trace2_data_intmax("pcheckout", r, "waited_us",
-			   stats->waited_ns / 1000);
-}
-
 /* Forget everything. Returns what parallel_checkout_finish() does. */
 static int release_parallel_checkout(struct parallel_checkout *pc)
 {
 	int errs;
 
-	trace_stats(pc);
+	pc_trace_stats(pc);
 
 	pc_release_dispatch(pc);
 	if (pc->writer_opened)

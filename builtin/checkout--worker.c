@@ -50,6 +50,24 @@ static NORETURN void die_silently(const char *fmt, va_list params)
 	exit(128);
 }
 
+#ifdef SIGXFSZ
+static void do_nothing(int sig UNUSED)
+{
+}
+#endif
+
+/*
+ * A limit on the size of files (RLIMIT_FSIZE) is to be an error of write(), so
+ * that the entry is declined. But a filter, that would inherit SIG_IGN, is to end
+ * as ever.
+ */
+static void outlive_size_limit(void)
+{
+#ifdef SIGXFSZ
+	signal(SIGXFSZ, do_nothing);
+#endif
+}
+
 /* What was done by a point in time. */
 struct mark {
 	uint64_t ns, run_ns, filter_ns, bytes;
@@ -386,13 +404,7 @@ int cmd_checkout__worker(int argc,
 	if (argc)
 		usage_with_options(checkout_worker_usage, options);
 
-	/*
-	 * A limit on the size of files (RLIMIT_FSIZE) is to be an error of
-	 * write(), so that the entry is declined.
-	 */
-#ifdef SIGXFSZ
-	signal(SIGXFSZ, SIG_IGN);
-#endif
+	outlive_size_limit();
 	if (writer_open(&writer, repo, root, want_stat) < 0)
 		die_errno(_("cannot open directory '%s'"), root);
 

@@ -151,10 +151,13 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 /* A worker does not have the entry any more. */
 static void land(struct parallel_checkout *pc, const struct queued_entry *entry)
 {
-	if (entry->status == CHECKOUT_DELAYED && pc->phase != PHASE_FILTERING)
-		pc->filtered.delayed--;
-	else
+	if (entry->status != CHECKOUT_DELAYED || pc->phase == PHASE_FILTERING) {
 		pc->in_flight--;
+		return;
+	}
+	pc->filtered.delayed--;
+	if (pc->progress)
+		--*pc->progress_cnt;	/* it was counted, and will be again */
 }
 
 static void take_result(struct parallel_checkout *pc,

@@ -11,6 +11,7 @@
 #include "progress.h"
 #include "read-cache.h"
 #include "repository.h"
+#include "trace2.h"
 
 /*
  * Entries that the main process writes before it looks again whether a
@@ -234,4 +235,26 @@ int pc_write_here(struct parallel_checkout *pc,
 	pc_entry_written(pc, entry->ce, entry->nr_checkouts, &result);
 	pc->written_here++;
 	return 0;
+}
+
+void pc_trace_stats(const struct parallel_checkout *pc)
+{
+	const struct pool_stats *stats = &pc->dispatch.pool.stats;
+	struct repository *r = the_repository;
+
+	trace2_data_intmax("pcheckout", r, "workers", pc->dispatch.workers_started);
+	trace2_data_intmax("pcheckout", r, "batches", stats->batches);
+	trace2_data_intmax("pcheckout", r, "entries",
+			   stats->entries - pc->removals + pc->written_here);
+	trace2_data_intmax("pcheckout", r, "removals", pc->removals);
+	trace2_data_intmax("pcheckout", r, "bytes",
+			   stats->bytes + pc->writer.bytes);
+	trace2_data_intmax("pcheckout", r, "conflicts", pc->conflicts);
+	trace2_data_intmax("pcheckout", r, "declined", pc->declined);
+	trace2_data_intmax("pcheckout", r, "delayed", pc->delayed);
+	trace2_data_intmax("pcheckout", r, "lost_workers", stats->lost);
+	trace2_data_intmax("pcheckout", r, "busy_us", stats->busy_ns / 1000);
+	trace2_data_intmax("pcheckout", r, "running_us", stats->run_ns / 1000);
+	trace2_data_intmax("pcheckout", r, "waited_us",
+			   stats->waited_ns / 1000);
 }

@@ -188,6 +188,9 @@ void pc_entry_written(struct parallel_checkout *pc, struct cache_entry *ce,
 /* What has been written so far, by whomever. */
 uintmax_t pc_bytes(const struct parallel_checkout *pc);
 
+/* Tell trace2 what was done, in numbers. */
+void pc_trace_stats(const struct parallel_checkout *pc);
+
 void pc_advance_progress(struct parallel_checkout *pc);
 void pc_advance_throughput(struct parallel_checkout *pc);
 

@@ -7,6 +7,7 @@
 #include "dirs.h"
 #include "entry.h"
 #include "oid-array.h"
+#include "oidset.h"
 #include "parallel-checkout/engine.h"
 #include "parallel-checkout/silence.h"
 #include "promisor-remote.h"
@@ -167,16 +168,26 @@ static int has_removals(const struct parallel_checkout *pc)
 	return 0;
 }
 
-/* What a filter has failed at once is for entry.c, which says so. */
+/*
+ * What a filter has failed at once is for entry.c, which says so. And of entries
+ * with the same blob, only the first one is given to a filter, unless that has
+ * been done: it is not in `firsts` then.
+ */
 static int is_for_second_round(const struct parallel_checkout *pc,
-			       const struct queued_entry *entry, int filtered)
+			       const struct queued_entry *entry, int filtered,
+			       struct oidset *firsts)
 {
-	return entry->put_off && pc_is_eligible(pc, entry) &&
-		!pc_waits_for_delayed(pc, entry) &&
-		(S_ISREG(entry->ce->ce_mode) && pc_is_filtered(entry)) ==
-			filtered &&
-		!(filtered && entry->was_sent &&
-		  entry->status != CHECKOUT_CONFLICT);
+	if (!entry->put_off || !pc_is_eligible(pc, entry) ||
+	    (S_ISREG(entry->ce->ce_mode) && pc_is_filtered(entry)) != filtered)
+		return 0;
+	if (!filtered)
+		return 1;
+	if (pc_waits_for_delayed(pc, entry) ||
+	    oidset_contains(firsts, &entry->ce->oid))
+		return 0;
+	if (!entry->has_twin)
+		oidset_insert(firsts, &entry->ce->oid);
+	return !entry->was_sent || entry->status == CHECKOUT_CONFLICT;
 }
 
 /*
@@ -185,14 +196,18 @@ static int is_for_second_round(const struct parallel_checkout *pc,
  */
 static void do_second_round(struct parallel_checkout *pc, int filtered)
 {
+	struct oidset firsts = OIDSET_INIT;
+
 	queue_release(&pc->queue);	/* IDs begin anew */
 	pc_enter(pc, PHASE_CLEARING);
 	for (size_t i = 0; i < pc->nr; i++)
-		if (is_for_second_round(pc, &pc->entries[i], filtered)) {
+		if (is_for_second_round(pc, &pc->entries[i], filtered,
+					&firsts)) {
 			pc->fallback.turn = i;
 			fetch_missing(pc, i);
 			write_sequentially(pc, &pc->entries[i], 1);
 		}
+	oidset_clear(&firsts);
 	pc_write_queued(pc);
 }
 

@@ -24,8 +24,8 @@ void pc_release_filtered(struct parallel_checkout *pc)
 }
 
 /*
- * Once a delayed entry is available, the index is asked for it by its name. So
- * one that is not in there, like the result of a merge, is entry.c's.
+ * An entry that is not, like the result of a merge, may be gone by the time that
+ * a filter has what it has delayed.
  */
 static int is_in_index(const struct parallel_checkout *pc,
 		       const struct cache_entry *ce)

@@ -225,6 +225,7 @@ int pool_add_item(struct worker_pool *pool, int nr,
 			   worker->ids_nr);
 		worker->ids_first = 0;
 	}
+	worker->filters |= !!item->conv.filter;
 	worker->batch_len[worker->batches]++;
 	ALLOC_GROW(worker->ids, worker->ids_nr + 1, worker->ids_alloc);
 	worker->ids[worker->ids_nr++] = item->id;
@@ -496,7 +497,8 @@ static int poll_patiently(struct pollfd *fds, int nr, uint64_t patience_ns,
 /* Is it to be reported if it does not answer? */
 static int is_expected(const struct pool_worker *worker)
 {
-	return worker->running && worker->batches && !worker->reported;
+	return worker->running && worker->batches && !worker->reported &&
+		!worker->filters;
 }
 
 /* Like poll(), with the descriptors of the pool. Reports who is silent. */
@@ -614,7 +616,7 @@ static void wait_for_end(struct worker_pool *pool, struct pool_worker *worker)
 				       &waited_ns);
 	} while ((!ready || (ready < 0 && errno == EINTR)) &&
 		 waited_ns < pool->patience_ns);
-	if (ready <= 0 && waited_ns >= pool->patience_ns)
+	if (ready <= 0 && waited_ns >= pool->patience_ns && !worker->filters)
 		report_silence(worker, pool->patience_ns);
 	end_worker(worker);
 }

@@ -13,7 +13,8 @@
  *
  * A worker that says nothing for long, though it has work, is reported to the
  * user, once for each silence. It may have a very large file, or a file system
- * that does not answer; that is not for us to say, so it is left alone.
+ * that does not answer; that is not for us to say, so it is left alone. One that
+ * runs a filter is not reported: that may download something.
  */
 
 #include "parallel-checkout/item.h"
@@ -58,6 +59,9 @@ struct pool_worker {
 	 */
 	uint64_t silent_ns;
 	unsigned reported : 1;	/* as silent */
+
+	/* It was given something to filter, which may take any time. */
+	unsigned filters : 1;
 };
 
 struct pool_stats {

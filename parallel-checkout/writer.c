@@ -450,7 +450,8 @@ static enum checkout_status write_item(struct checkout_writer *writer,
 	struct silence silence;
 	int err, exists = 0;
 
-	if (item->old_mode || writer->expect_conflict) {
+	/* A filter costs more than a look. */
+	if (item->old_mode || writer->expect_conflict || item->conv.filter) {
 		enum checkout_status status = check_old(writer, item, name,
 							&exists);
 

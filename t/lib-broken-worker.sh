@@ -45,7 +45,7 @@ setup_files () {
 # The next first worker runs them; what it does not exit in is done well.
 break_worker () {
 	rm -rf "$TRASH_DIRECTORY/broken" "$TRASH_DIRECTORY/pids" &&
-	echo "$1" >"$TRASH_DIRECTORY/break"
+	printf "%s\n" "$1" >"$TRASH_DIRECTORY/break"
 }
 
 # usage: faulty_git <git arguments>

@@ -390,6 +390,28 @@ test_expect_success 'the same blob is given to a filter once at a time' '
 	test_cmp expect actual
 '
 
+test_expect_success 'neither is it where other files are in the way' '
+	test_when_finished "git -C repo reset -q --hard HEAD^" &&
+	for i in $(test_seq 60)
+	do
+		echo "twin $i" >repo/a$i.one &&
+		echo "twin $i" >repo/b$i.one || return 1
+	done &&
+	git -C repo add . &&
+	git -C repo commit -q -m twins &&
+	rm -rf out &&
+	git clone -q --shared --no-checkout repo out &&
+	cp repo/[ab]*.one out/ &&
+	check_out_again 3 checkout -q -f main &&
+	keep_files out &&
+	# the second ones are for the main process
+	test $(started "name=one smudge .[ab]") = 120 &&
+	test $(by_workers "name=one smudge .[ab]") = 60 &&
+	check_out 1 checkout -q main &&
+	keep_files 1 &&
+	git diff --no-index --exit-code 1.files out.files
+'
+
 test_expect_success 'progress tells what is delayed' '
 	for n in 1 3
 	do

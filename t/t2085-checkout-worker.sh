@@ -233,6 +233,87 @@ test_expect_success '--root has to exist' '
 	test_grep "^fatal: cannot open directory .hello.:" err
 '
 
+test_expect_success 'filters are run by a worker that is told so' '
+	write_script upper <<-\EOF &&
+	echo "$GIT_PREFIX" >&2
+	tr a-z A-Z
+	EOF
+	item 1 filtered $hello 100644 filter=./upper | encode &&
+	worker &&
+	expect declined &&
+	test_path_is_missing filtered &&
+	git checkout--worker --protocol=3 --filters --git-prefix=some/ \
+		<frames >answer 2>err &&
+	test-tool checkout-wire decode <answer >actual &&
+	expect written &&
+	echo HELLO >expect.file &&
+	test_cmp expect.file filtered &&
+	echo some/ >expect.err &&
+	test_cmp expect.err err
+'
+
+test_expect_success 'what a filter fails, or says, is for others to report' '
+	write_script fails <<-\EOF &&
+	cat
+	exit 1
+	EOF
+	item 1 failed $hello 100644 filter=./fails | encode &&
+	worker --filters &&
+	expect declined &&
+	test_path_is_missing failed &&
+	item 1 failed $hello 100644 process=./no-such-filter | encode &&
+	git checkout--worker --protocol=3 --filters <frames >answer 2>err &&
+	test-tool checkout-wire decode <answer >actual &&
+	expect declined &&
+	test_grep ! "^error" err
+'
+
+test_expect_success 'what is delayed is answered when the input ends' '
+	write_script late <<-EOF &&
+	exec "$GIT_BUILD_DIR/t/helper/test-tool$X" checkout-filter --name=late --delay="late[12]" --list=one process
+	EOF
+	{
+		item 1 late1 $hello 100644 delay=./late &&
+		item 2 late2 $other 100755 delay=./late &&
+		item 3 soon $hello 100644 delay=./late &&
+		item 4 late1.too $hello 100644 process=./late
+	} | encode &&
+	worker --filters --ref=refs/heads/some --treeish=$hello &&
+	cat >expect <<-\EOF &&
+	1 delayed
+	2 delayed
+	3 written
+	4 written
+	late 1 written
+	late 2 written
+	EOF
+	test_cmp expect actual &&
+	test_cmp soon late1 &&
+	test_cmp soon late1.too &&
+	! test_cmp soon late2 &&
+	test_path_is_file late2
+'
+
+test_expect_success 'what a filter never has is declined in the end' '
+	write_script never-has <<-EOF &&
+	exec "$GIT_BUILD_DIR/t/helper/test-tool$X" checkout-filter --name=never --delay="*" --fail=never --list=missing process
+	EOF
+	{
+		item 1 never $hello 100644 delay=./never-has &&
+		item 2 at-last $other 100644 delay=./never-has
+	} | encode &&
+	worker --filters &&
+	cat >expect <<-\EOF &&
+	1 delayed
+	2 delayed
+	late 2 written
+	late 1 declined
+	EOF
+	test_cmp expect actual &&
+	test_path_is_missing never &&
+	test_path_is_file at-last
+'
+
 test_expect_success 'other protocols are refused' '
 	item 1 protocol | encode &&
 	for option in --protocol=0 --protocol=1 --protocol=-1 --protocol= \

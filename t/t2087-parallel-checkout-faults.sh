@@ -45,6 +45,7 @@ test_expect_success 'a process filter does not keep the workers alive' '
 for how in 'exit 1' 'kill -9 $$' \
 	'printf "no frame, this"; cat >/dev/null; exit' \
 	'printf "no frame, this"; exec sleep 1000' \
+	'printf "\0\0\0\35LATE\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1"; cat >/dev/null; exit' \
 	'exec <&-; sleep 1; exit'
 do
 	test_expect_success "one worker of four does: $how" '

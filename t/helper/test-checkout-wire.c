@@ -50,6 +50,25 @@ static void parse_old(struct checkout_item *item, char *value)
 	fill_stat_data(&item->old_sd, &st);
 }
 
+/* Is it one of the options that say which filter there is? */
+static int parse_filter(struct checkout_conversion *conv, const char *word)
+{
+	const char *value;
+
+	if (skip_prefix(word, "filter=", &value)) {
+		conv->filter = value;
+	} else if (skip_prefix(word, "process=", &value)) {
+		conv->filter = value;
+		conv->is_process = 1;
+	} else if (skip_prefix(word, "delay=", &value)) {
+		conv->filter = value;
+		conv->is_process = conv->can_delay = 1;
+	} else {
+		return 0;
+	}
+	return 1;
+}
+
 /*
  * <id> SP <mode> SP <oid> [SP <option>]... TAB <path>
  *
@@ -57,6 +76,9 @@ static void parse_old(struct checkout_item *item, char *value)
  *
  *	encoding=<encoding>
  *	eol=<number of an enum checkout_eol> (default: no conversion)
+ *	filter=<command>
+ *	process=<command>
+ *	delay=<command>: a process that may delay its answer
  *	ident
  *	old=<mode>:<path>
  *
@@ -92,6 +114,8 @@ static void parse_item(struct checkout_item *item, char *line)
 			item->conv.eol = parse_number(value, 10);
 		else if (!strcmp(word, "ident"))
 			item->conv.ident = 1;
+		else if (parse_filter(&item->conv, word))
+			; /* done */
 		else if (starts_with(word, "old="))
 			parse_old(item, word + strlen("old="));
 		else
@@ -142,7 +166,8 @@ static void print_sd(const struct stat_data *sd)
 /*
  * <id> SP <status> [SP <stat data>]...
  *
- * for each result, and with --batches, "batch <bytes>" before those of a frame.
+ * for each result, with "late " before it if that is the last word about one that
+ * was delayed, and with --batches, "batch <bytes>" before those of a frame.
  */
 static void decode(int batches)
 {
@@ -150,6 +175,7 @@ static void decode(int batches)
 		[CHECKOUT_WRITTEN] = "written",
 		[CHECKOUT_CONFLICT] = "conflict",
 		[CHECKOUT_DECLINED] = "declined",
+		[CHECKOUT_DELAYED] = "delayed",
 	};
 	struct strbuf in = STRBUF_INIT;
 	size_t pos = 0;
@@ -166,7 +192,7 @@ static void decode(int batches)
 
 		if (n <= 0)
 			die("malformed or truncated frame");
-		if (frame.type != WIRE_RESULTS)
+		if (frame.type != WIRE_RESULTS && frame.type != WIRE_LATE)
 			die("these are no results");
 		wire_open_frame(&cursor, &frame);
 		if (wire_get_summary(&cursor, &summary) != 1)
@@ -174,8 +200,8 @@ static void decode(int batches)
 		if (batches)
 			printf("batch %"PRIuMAX"\n", (uintmax_t)summary.bytes);
 		while ((ret = wire_get_result(&cursor, &result)) > 0) {
-			printf("%u %s", (unsigned)result.id,
-			       status[result.status]);
+			printf("%s%u %s", frame.type == WIRE_LATE ? "late " : "",
+			       (unsigned)result.id, status[result.status]);
 			if (result.has_sd)
 				print_sd(&result.sd);
 			putchar('\n');

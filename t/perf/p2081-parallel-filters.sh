@@ -63,27 +63,26 @@ do
 	test "$workers" = auto || option="-c checkout.workers=$workers"
 	export option
 
-	test_perf "one-shot smudge, workers=$workers" \
-		--setup empty_worktree '
-		git $option --work-tree=work checkout -q -f --detach smudge
-	'
+	for kind in smudge process
+	do
+		export kind
+		test_perf "$kind, workers=$workers" --setup empty_worktree '
+			git $option --work-tree=work checkout -q -f --detach $kind
+		'
 
-	test_expect_success "it was filtered, workers=$workers" '
-		echo "mjof 0 pg uif ufyu pg gjmf 0" >expect &&
-		head -n 1 work/d0/f0.t >actual &&
-		test_cmp expect actual
-	'
-
-	test_perf "long-running filter, workers=$workers" \
-		--setup empty_worktree '
-		git $option --work-tree=work checkout -q -f --detach process
-	'
-
-	test_expect_success "that was filtered, too, workers=$workers" '
-		echo "yvar 0 bs gur grkg bs svyr 0" >expect &&
-		head -n 1 work/d0/f0.t >actual &&
-		test_cmp expect actual
-	'
+		test_expect_success "it was filtered ($kind, workers=$workers)" '
+			case $kind in
+			smudge)
+				echo "mjof 0 pg uif ufyu pg gjmf 0"
+				;;
+			process)
+				echo "yvar 0 bs gur grkg bs svyr 0"
+				;;
+			esac >expect &&
+			head -n 1 work/d0/f0.t >actual &&
+			test_cmp expect actual
+		'
+	done
 done
 
 test_done

@@ -54,12 +54,12 @@ void test_checkout_limits__cleanup(void)
 }
 
 /* What the tree says; then it is removed. */
-static struct checkout_limits take(void)
+static struct checkout_limits take(int filters)
 {
 	struct checkout_limits limits;
 
 	memset(&limits, 0xff, sizeof(limits));
-	limits_read(&limits, root, 0);
+	limits_read(&limits, root, filters);
 	cl_must_pass(remove_tree());
 	return limits;
 }
@@ -83,7 +83,7 @@ static void check_sums(const struct checkout_limits *limits)
 
 static void check_limits(int cpu_quota, int by_memory, int by_processes)
 {
-	struct checkout_limits limits = take();
+	struct checkout_limits limits = take(0);
 
 	cl_assert_equal_i(limits.cpu_quota, cpu_quota);
 	cl_assert_equal_i(limits.by_memory, by_memory);
@@ -100,6 +100,22 @@ void test_checkout_limits__nothing(void)
 {
 	skip_unless_linux();
 	check_no_limits();
+}
+
+/* A filter takes as much memory as a worker, and threads. */
+void test_checkout_limits__filters(void)
+{
+	struct checkout_limits limits;
+
+	skip_unless_linux();
+	put("proc/meminfo", "MemAvailable:     155648 kB\n");
+	put("proc/self/cgroup", "0::/\n");
+	put("sys/fs/cgroup/pids.max", "100\n");
+	put("sys/fs/cgroup/pids.current", "39\n");
+	limits = take(1);
+	cl_assert_equal_i(limits.by_memory, 2);
+	cl_assert_equal_i(limits.by_processes, 5);
+	check_sums(&limits);
 }
 
 void test_checkout_limits__meminfo(void)
@@ -328,7 +344,7 @@ void test_checkout_limits__descriptors(void)
 	few.rlim_cur = 40;
 	if (setrlimit(RLIMIT_NOFILE, &few))
 		cl_skip(); /* the limit cannot be lowered */
-	limits = take();
+	limits = take(0);
 	setrlimit(RLIMIT_NOFILE, &before);
 	cl_assert_equal_i(limits.by_descriptors, 10);
 	cl_assert_equal_i(limits.max_workers, 10);
@@ -337,7 +353,7 @@ void test_checkout_limits__descriptors(void)
 
 void test_checkout_limits__processors(void)
 {
-	struct checkout_limits limits = take();
+	struct checkout_limits limits = take(0);
 
 	cl_assert_equal_i(limits.cpus_online, online_cpus());
 	cl_assert_ge_i(limits.cpus_allowed, 1);

@@ -352,3 +352,23 @@ void test_checkout_tune_auto__threshold(void)
 	cl_assert(!is_worth(100000, 99999, 0));
 	cl_assert(is_worth(100000, 100000, 0));
 }
+
+/* Filters are worth it where nobody says anything of a threshold. */
+void test_checkout_tune_auto__filters(void)
+{
+	struct tune_sample now = { .now_ns = 1, .queued = 20 };
+	struct tune_auto tune;
+
+	for (int threshold = -1; threshold < 200; threshold += 101) {
+		tune_auto_init(&tune, threshold, &now);
+		now.filtered = TUNE_WORTH_FILTERED - 1;
+		cl_assert(!tune_auto_is_worth(&tune, &now));
+		now.filtered = TUNE_WORTH_FILTERED;
+		cl_assert_equal_i(tune_auto_is_worth(&tune, &now),
+				  threshold < 0);
+	}
+	tune_auto_init(&tune, -1, &now);
+	tune_auto_limit(&tune, 2, 64);
+	cl_assert_equal_i(tune_auto_start(&tune, &now), 2);
+	cl_assert_equal_s(tune.why, "there are filters to be run");
+}
