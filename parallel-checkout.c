@@ -223,8 +223,7 @@ static int take(struct parallel_checkout *pc, struct queued_entry *entry)
 		pc_enter(pc, PHASE_REFUSING);
 		return -1;
 	}
-	if (S_ISREG(entry->ce->ce_mode) && pc_is_filtered(entry) &&
-	    !prepare_filtered(pc, entry))
+	if (pc_filter_cost(entry) && !prepare_filtered(pc, entry))
 		return leave_or_put_off(pc, entry);
 	if (pc->phase == PHASE_ALONE)
 		return pc_write_alone(pc, entry);
@@ -314,6 +313,8 @@ int parallel_checkout_offer(struct cache_entry *ce,
 		return leave_or_put_off(pc, &entry);
 	if (!pc_may_be_filtered(pc, &entry))
 		return offer_unseen(pc, &entry);
+	if (pc_filter_cost(&entry))
+		pc_note_blob(pc, &entry);
 	take_put_off(pc, &entry);
 	return 0;
 }
@@ -439,12 +440,12 @@ size_t parallel_checkout_delayed(void)
 }
 
 int parallel_checkout_finish_delayed(struct progress *progress,
-				     unsigned int *progress_cnt)
+				     unsigned int *progress_cnt, off_t *bytes)
 {
 	struct parallel_checkout *pc = &parallel_checkout;
 
 	if (pc->phase != PHASE_DELAYED)
 		return 0;
-	pc_finish_delayed(pc, progress, progress_cnt);
+	pc_finish_delayed(pc, progress, progress_cnt, bytes);
 	return release_parallel_checkout(pc);
 }

@@ -103,12 +103,13 @@ void parallel_checkout_begin(const struct checkout *state,
  * The entries and their `nr_checkouts` must stay valid until then. It calls
  * parallel_checkout_finish_delayed(), which returns the same, and may leave
  * paths in state->delayed_checkout; parallel_checkout_delayed() says how many
- * entries it is about.
+ * entries it is about. It advances the progress, and with it `*progress_cnt` and
+ * `*bytes`.
  */
 int parallel_checkout_finish(void);
 size_t parallel_checkout_delayed(void);
 int parallel_checkout_finish_delayed(struct progress *progress,
-				     unsigned int *progress_cnt);
+				     unsigned int *progress_cnt, off_t *bytes);
 
 /*
  * Finish those that have been taken so far. A user does that before it changes

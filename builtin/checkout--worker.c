@@ -31,7 +31,8 @@
 
 static const char * const checkout_worker_usage[] = {
 	"git checkout--worker --protocol=<n> [--root=<dir>] [--stat]\n"
-	"                     [--filters [--git-prefix=<prefix>] [--ref=<ref>] [--treeish=<oid>]]",
+	"                     [--filters [--filter-stderr=<fd>] [--git-prefix=<prefix>]\n"
+	"                      [--ref=<ref>] [--treeish=<oid>]]",
 	NULL
 };
 
@@ -77,7 +78,7 @@ static void set_mark(struct mark *mark, const struct checkout_writer *writer)
 {
 	mark->ns = getnanotime();
 	mark->run_ns = run_clock_ns();
-	mark->filter_ns = writer->smudge ? smudge_run_ns() : 0;
+	mark->filter_ns = writer->smudge ? smudge_run_ns(writer->smudge) : 0;
 	mark->bytes = writer->bytes;
 }
 
@@ -96,7 +97,11 @@ static void add_results(struct strbuf *out, enum wire_type type,
 
 	/* To wait for a filter that runs is no waiting. */
 	if (summary.run_ns && writer->smudge) {
-		summary.run_ns += smudge_run_ns() - mark->filter_ns;
+		uint64_t filter_ns = smudge_run_ns(writer->smudge);
+
+		/* Some of it is lost when a process ends before it is reaped. */
+		if (filter_ns > mark->filter_ns)
+			summary.run_ns += filter_ns - mark->filter_ns;
 		if (summary.run_ns > summary.busy_ns)
 			summary.run_ns = summary.busy_ns;
 	}
@@ -176,12 +181,9 @@ static int send_late(const struct checkout_result *result,
 	return ret;
 }
 
-/*
- * The main process has closed the pipe. Write what filters have delayed, as it
- * becomes available, and answer each.
- */
-static int do_delayed(struct checkout_writer *writer, pid_t parent,
-		      struct worker_stats *stats)
+/* Write what filters have delayed, as it becomes available, and answer each. */
+static int collect(struct checkout_writer *writer, pid_t parent,
+		   struct worker_stats *stats)
 {
 	struct checkout_item *item;
 	struct mark mark;
@@ -201,7 +203,7 @@ static int do_delayed(struct checkout_writer *writer, pid_t parent,
 	while (!ret && smudge_next_failed(writer->smudge, &item)) {
 		const struct checkout_result result = {
 			.id = item->id,
-			.status = CHECKOUT_DECLINED,
+			.status = CHECKOUT_UNFILTERED,
 		};
 
 		ret = send_late(&result, &mark, writer, stats);
@@ -245,6 +247,11 @@ static int worker_loop(struct checkout_writer *writer, pid_t parent,
 		if (n < 0) {
 			ret = error(_("checkout worker received a malformed frame"));
 			break;
+		}
+		if (n && frame.type == WIRE_COLLECT && writer->smudge) {
+			ret = collect(writer, parent, stats);
+			strbuf_remove(&in, 0, n);
+			continue;
 		}
 		if (n) {
 			ret = do_traced_batch(writer, &frame, &out, parent,
@@ -319,13 +326,14 @@ static void check_protocol(int argc, const char **argv)
 
 /* What the main process says about filters. */
 struct worker_filters {
-	int run;
+	int run, stderr_fd;
 	const char *git_prefix, *ref, *treeish;
 };
 
 /*
  * A filter is to find what it would find if the main process had started it.
- * What it says goes to where our own errors would go.
+ * What it says goes to the user, and what we say does not, now that they share
+ * a standard error.
  */
 static void prepare_filters(const struct worker_filters *filters,
 			    struct checkout_smudge *smudge,
@@ -344,6 +352,8 @@ static void prepare_filters(const struct worker_filters *filters,
 	else
 		unsetenv(GIT_PREFIX_ENVIRONMENT);
 	be_silent(&silence);	/* to the end */
+	if (filters->stderr_fd >= 0 && dup2(filters->stderr_fd, 2) >= 0)
+		close(filters->stderr_fd);
 }
 
 static int write_all(struct checkout_writer *writer)
@@ -355,8 +365,6 @@ static int write_all(struct checkout_writer *writer)
 	set_die_routine(die_silently);
 	trace2_region_enter("pcheckout", "worker", writer->repo);
 	ret = worker_loop(writer, parent, &stats);
-	if (!ret && writer->smudge)
-		ret = do_delayed(writer, parent, &stats);
 	trace_stats(writer->repo, writer, &stats);
 	trace2_region_leave("pcheckout", "worker", writer->repo);
 	return ret;
@@ -369,7 +377,7 @@ int cmd_checkout__worker(int argc,
 {
 	struct checkout_writer writer;
 	struct checkout_smudge smudge;
-	struct worker_filters filters = { 0 };
+	struct worker_filters filters = { .stderr_fd = -1 };
 	const char *root = "", *unused;
 	int protocol = 0, want_stat = 0, ret;
 	struct option options[] = {
@@ -382,6 +390,8 @@ int cmd_checkout__worker(int argc,
 			 N_("answer with stat data")),
 		OPT_BOOL(0, "filters", &filters.run,
 			 N_("run the filters that entries come with")),
+		OPT_INTEGER(0, "filter-stderr", &filters.stderr_fd,
+			    N_("descriptor of their standard error")),
 		OPT_STRING(0, "git-prefix", &filters.git_prefix, N_("prefix"),
 			   N_("GIT_PREFIX of filters")),
 		OPT_STRING(0, "ref", &filters.ref, N_("ref"),

@@ -42,7 +42,7 @@ static void take_sample(const struct parallel_checkout *pc,
 	now->bytes = d->alone_bytes + d->pool.stats.bytes;
 	now->run_ns = d->alone_run_ns + d->pool.stats.run_ns;
 	now->queued = pc->queue.queued;
-	now->filtered = pc->filtered.queued;
+	now->filter_cost = pc->filtered.queued_cost;
 	now->complete = is_complete(pc);
 }
 
@@ -110,6 +110,12 @@ int pc_has_workers(const struct parallel_checkout *pc)
 	return pc->dispatch.pool_started && pc->dispatch.pool.running;
 }
 
+static void unqueue(struct parallel_checkout *pc, uint32_t id)
+{
+	queue_take(&pc->queue, id);
+	pc->filtered.queued_cost -= pc->entries[id].filter_cost;
+}
+
 /* Give the next entries of the queue to a worker. */
 static void send_batch(struct parallel_checkout *pc, int worker)
 {
@@ -136,11 +142,15 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 				queue_first(&pc->queue, &id))) {
 		struct checkout_item item;
 
+		if (pc->filtered.stopped && pc->entries[id].filter_cost) {
+			unqueue(pc, id);
+			pc_put_off(pc, &pc->entries[id]);
+			continue;
+		}
 		pc_prepare_item(pc, &pc->entries[id], id, &item);
 		if (pool_add_item(&d->pool, worker, &item))
 			break;
-		queue_take(&pc->queue, id);
-		pc->filtered.queued -= pc->entries[id].filtered;
+		unqueue(pc, id);
 		pc->entries[id].was_sent = 1;
 		pc->in_flight++;
 		n++;
@@ -181,6 +191,8 @@ static void take_result(struct parallel_checkout *pc,
 			pc->conflicts++;
 		else
 			pc->declined++;
+		if (result->status == CHECKOUT_UNFILTERED)
+			pc_note_unfiltered(pc, entry);
 		pc_put_off(pc, entry);
 		return;
 	}
@@ -297,14 +309,19 @@ void pc_drain(struct parallel_checkout *pc)
 		look_at_workers(pc, -1);
 }
 
-void pc_enqueue(struct parallel_checkout *pc, const struct queued_entry *entry)
+void pc_enqueue_again(struct parallel_checkout *pc, uint32_t id)
 {
-	uint32_t id = pc->nr;
+	const struct queued_entry *entry = &pc->entries[id];
 	size_t len;
 
-	entry = pc_append(pc, entry);
 	queue_add(&pc->queue, id, pc_entry_path(pc, entry, &len));
-	pc->filtered.queued += entry->filtered;
+	pc->filtered.queued_cost += entry->filter_cost;
+}
+
+void pc_enqueue(struct parallel_checkout *pc, const struct queued_entry *entry)
+{
+	pc_append(pc, entry);
+	pc_enqueue_again(pc, pc->nr - 1);
 }
 
 /* How many entries there may be, in all. */
@@ -323,13 +340,11 @@ static int choose_workers(struct parallel_checkout *pc)
 	struct checkout_dispatch *d = &pc->dispatch;
 	struct checkout_limits limits;
 	struct tune_sample now;
-	int threshold = pc->config.threshold;
 
-	/* The default of the threshold is made for what takes no time. */
-	if (pc->filtered.queued >= TUNE_WORTH_FILTERED &&
-	    !pc->config.has_threshold)
-		threshold = 0;
 	if (pc->config.nr) {
+		size_t cost = pc->filtered.queued_cost;
+		int threshold = cost && cost >= (size_t)pc->config.threshold ?
+			0 : pc->config.threshold;
 		int nr = tune_workers(pc->config.nr, threshold,
 				      pc->queue.queued, is_complete(pc));
 
@@ -348,7 +363,7 @@ static int choose_workers(struct parallel_checkout *pc)
 
 	/* Reading the limits costs more than all that comes before. */
 	if (!d->cores) {
-		limits_read(&limits, "", have_parallel_filters());
+		limits_read(&limits, "", pc->filtered.met);
 		d->cores = limits.cores;
 		tune_auto_limit(&d->tune, limits.cores, limits.max_workers);
 	}
@@ -369,7 +384,7 @@ void pc_start_workers(struct parallel_checkout *pc)
 		d->cores = online_cpus();
 	pool_init(&d->pool, pc->config.nr ? nr : d->tune.max_workers,
 		  the_hash_algo, !pc->config.nr);
-	d->pool.run_filters = have_parallel_filters();
+	d->pool.may_filter = have_parallel_filters();
 	d->pool_started = 1;
 	start_more(pc, nr);
 	trace_workers(pc, pc->config.nr ? "configured" : d->tune.why);
@@ -396,13 +411,14 @@ static void write_queued_here(struct parallel_checkout *pc)
 	uint32_t id;
 
 	while (!queue_first(&pc->queue, &id)) {
-		queue_take(&pc->queue, id);
-		if (pc->entries[id].filtered) {
-			pc->filtered.queued--;
-			pc_put_off(pc, &pc->entries[id]);
+		unqueue(pc, id);
+		if (pc->entries[id].filter_cost) {
+			int has_earlier = pc->put_offs;
+
 			/* in the order of the entries, if that can be had */
-			if (pc->put_offs == 1)
-				pc_write_put_off(pc, pc->nr);
+			pc_put_off(pc, &pc->entries[id]);
+			if (!has_earlier)
+				pc_write_one_put_off(pc, id);
 		} else if (pc_write_here(pc, &pc->entries[id])) {
 			pc->declined++;
 			pc_put_off(pc, &pc->entries[id]);

@@ -62,8 +62,12 @@ int pc_reconsider_workers(struct parallel_checkout *pc);
 int pc_write_alone(struct parallel_checkout *pc,
 		   const struct queued_entry *entry);
 
-/* Queue a copy of the entry, whose path must have been prepared. */
+/*
+ * Queue a copy of the entry, whose path must have been prepared; or one that was
+ * taken before, when the queue was emptied and IDs begin anew.
+ */
 void pc_enqueue(struct parallel_checkout *pc, const struct queued_entry *entry);
+void pc_enqueue_again(struct parallel_checkout *pc, uint32_t id);
 
 /* Once in a while, see what the workers have done, and give them more. */
 void pc_keep_workers_busy(struct parallel_checkout *pc);

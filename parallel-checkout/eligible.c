@@ -126,14 +126,6 @@ int pc_is_eligible(const struct parallel_checkout *pc,
 	BUG("unsupported conv_attrs classification");
 }
 
-int pc_is_filtered(const struct queued_entry *entry)
-{
-	enum conv_attrs_classification class = classify_conv_attrs(&entry->ca);
-
-	return class == CA_CLASS_INCORE_FILTER ||
-		class == CA_CLASS_INCORE_PROCESS;
-}
-
 int pc_has_stat_data(const struct cache_entry *ce)
 {
 	static const struct stat_data none;
@@ -163,7 +155,7 @@ int pc_may_be_filtered(const struct parallel_checkout *pc,
 		return 0;
 	pc_look_up_attrs(pc, entry);
 	if (pc_is_eligible(pc, entry))
-		return pc_is_filtered(entry) && has_file(pc, ce);
+		return pc_filter_cost(entry) && has_file(pc, ce);
 	return 1;
 }
 

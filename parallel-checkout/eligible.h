@@ -76,9 +76,6 @@ int pc_is_eligible(const struct parallel_checkout *pc,
 void pc_look_up_attrs(const struct parallel_checkout *pc,
 		      struct queued_entry *entry);
 
-/* Does a regular file, whose attributes are known, have a filter? */
-int pc_is_filtered(const struct queued_entry *entry);
-
 /* What a worker is told of the attributes. */
 void pc_get_conversion(const struct parallel_checkout *pc,
 		       const struct queued_entry *entry,

@@ -206,6 +206,7 @@ void pc_prepare_item(struct parallel_checkout *pc,
 		item->mode = ce ? CHECKOUT_REMOVE_FILE : CHECKOUT_REMOVE_DIR;
 		return;
 	}
+	item->again = entry->again;
 	item->mode = create_ce_mode(ce->ce_mode);
 	oidcpy(&item->oid, &ce->oid);
 	if (S_ISREG(ce->ce_mode))

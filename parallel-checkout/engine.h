@@ -86,10 +86,12 @@ struct queued_entry {
 	/* Ineligible, or not as believed: for entry.c. */
 	unsigned put_off : 1;
 	unsigned was_sent : 1;	/* to a worker */
+	unsigned again : 1;	/* queued for the second time */
 	unsigned remove : 1;
 
-	/* A worker runs a filter for it; another one has the same blob. */
-	unsigned filtered : 1, has_twin : 1;
+	/* What the filter costs that a worker is to run for it; see tune.h. */
+	unsigned filter_cost : 3;
+	unsigned has_twin : 1;	/* an earlier one with a filter has its blob */
 	unsigned char status;
 };
 

@@ -24,7 +24,6 @@ int pc_offer_cleared(struct parallel_checkout *pc, struct cache_entry *ce,
 		     const struct conv_attrs *ca, int *nr_checkouts)
 {
 	struct queued_entry *entry = pc->fallback.clearing;
-	size_t len;
 
 	if (!entry)
 		return -1;
@@ -36,16 +35,15 @@ int pc_offer_cleared(struct parallel_checkout *pc, struct cache_entry *ce,
 	}
 	if (!pc_is_eligible(pc, entry))
 		return -1;
-	entry->filtered = S_ISREG(ce->ce_mode) && pc_is_filtered(entry);
+	entry->filter_cost = pc_filter_cost(entry);
 
 	/* It is queued once more, and nothing is at its path. */
 	entry->old_mode = 0;
 	entry->old_sd = NULL;
 	entry->was_sent = 0;
+	entry->again = 1;
 	entry->status = CHECKOUT_PENDING;
-	queue_add(&pc->queue, entry - pc->entries,
-		  pc_entry_path(pc, entry, &len));
-	pc->filtered.queued += entry->filtered;
+	pc_enqueue_again(pc, entry - pc->entries);
 	pc->fallback.clearing = NULL;
 	return 0;
 }
@@ -169,16 +167,16 @@ static int has_removals(const struct parallel_checkout *pc)
 }
 
 /*
- * What a filter has failed at once is for entry.c, which says so. And of entries
- * with the same blob, only the first one is given to a filter, unless that has
- * been done: it is not in `firsts` then.
+ * May workers write an entry that was put off, or write it again? What a filter
+ * has failed is for entry.c, which says so. And a filter gets a blob once at a
+ * time: `firsts` has those of which no filter has seen the first entry yet.
  */
 static int is_for_second_round(const struct parallel_checkout *pc,
 			       const struct queued_entry *entry, int filtered,
 			       struct oidset *firsts)
 {
 	if (!entry->put_off || !pc_is_eligible(pc, entry) ||
-	    (S_ISREG(entry->ce->ce_mode) && pc_is_filtered(entry)) != filtered)
+	    !!pc_filter_cost(entry) != filtered)
 		return 0;
 	if (!filtered)
 		return 1;
@@ -187,7 +185,8 @@ static int is_for_second_round(const struct parallel_checkout *pc,
 		return 0;
 	if (!entry->has_twin)
 		oidset_insert(firsts, &entry->ce->oid);
-	return !entry->was_sent || entry->status == CHECKOUT_CONFLICT;
+	return entry->status != CHECKOUT_UNFILTERED &&
+		!(entry->was_sent && entry->status == CHECKOUT_PENDING);
 }
 
 /*
@@ -211,15 +210,21 @@ static void do_second_round(struct parallel_checkout *pc, int filtered)
 	pc_write_queued(pc);
 }
 
+int pc_write_one_put_off(struct parallel_checkout *pc, size_t i)
+{
+	if (pc_waits_for_delayed(pc, &pc->entries[i]))
+		return 0;
+	if (fetch_missing(pc, i))
+		return -1;
+	write_sequentially(pc, &pc->entries[i], 0);
+	return 0;
+}
+
 void pc_write_put_off(struct parallel_checkout *pc, size_t end)
 {
 	for (size_t i = 0; i < end; i++)
-		if (pc->entries[i].put_off &&
-		    !pc_waits_for_delayed(pc, &pc->entries[i])) {
-			if (fetch_missing(pc, i))
-				return;
-			write_sequentially(pc, &pc->entries[i], 0);
-		}
+		if (pc->entries[i].put_off && pc_write_one_put_off(pc, i))
+			return;
 }
 
 void pc_do_put_off(struct parallel_checkout *pc, int workers_help, int is_last)

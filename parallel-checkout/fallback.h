@@ -34,6 +34,12 @@ void pc_do_put_off(struct parallel_checkout *pc, int workers_help, int is_last);
 /* The same for entries numbered below `end` alone, all of them by entry.c. */
 void pc_write_put_off(struct parallel_checkout *pc, size_t end);
 
+/*
+ * The same for this one, which was put off. Returns -1 if its blob is missing and
+ * cannot be fetched any more.
+ */
+int pc_write_one_put_off(struct parallel_checkout *pc, size_t i);
+
 /* See parallel_checkout_offer_cleared(). */
 int pc_offer_cleared(struct parallel_checkout *pc, struct cache_entry *ce,
 		     const struct conv_attrs *ca, int *nr_checkouts);

@@ -43,7 +43,7 @@ int pc_has_parallel_filter(const struct parallel_checkout *pc,
 	const char *slash = find_last_dir_sep(base_dir);
 	struct smudge_command smudge;
 
-	if (pc->config.nr == 1 || pc->at_once)
+	if (pc->config.nr == 1 || pc->at_once || pc->filtered.stopped)
 		return 0;
 
 	/* A worker tells a filter the path that it writes. */
@@ -54,6 +54,16 @@ int pc_has_parallel_filter(const struct parallel_checkout *pc,
 		is_in_index(pc, entry->ce);
 }
 
+unsigned int pc_filter_cost(const struct queued_entry *entry)
+{
+	struct smudge_command smudge;
+
+	if (!S_ISREG(entry->ce->ce_mode) ||
+	    !get_parallel_smudge(&entry->ca, &smudge))
+		return 0;
+	return smudge.is_process ? TUNE_COST_PROCESS : TUNE_COST_COMMAND;
+}
+
 void pc_get_filter(const struct parallel_checkout *pc,
 		   const struct queued_entry *entry,
 		   struct checkout_conversion *conv)
@@ -61,9 +71,10 @@ void pc_get_filter(const struct parallel_checkout *pc,
 	const struct delayed_checkout *dco = pc->state->delayed_checkout;
 	struct smudge_command smudge;
 
-	if (!entry->filtered || !get_parallel_smudge(&entry->ca, &smudge))
+	if (!entry->filter_cost || !get_parallel_smudge(&entry->ca, &smudge))
 		return;
 	conv->filter = smudge.cmd;
+	conv->required = smudge.required;
 	conv->is_process = smudge.is_process;
 	conv->can_delay = smudge.is_process && dco && dco->state == CE_CAN_DELAY;
 }
@@ -73,14 +84,29 @@ enum checkout_filter_turn pc_note_filtered(struct parallel_checkout *pc,
 {
 	struct smudge_command smudge;
 
-	entry->filtered = 1;
-	entry->has_twin = !!oidset_insert(&pc->filtered.blobs,
-					  &entry->ce->oid);
+	pc->filtered.met = 1;
+	entry->filter_cost = pc_filter_cost(entry);
+	pc_note_blob(pc, entry);
 	if (entry->has_twin)
 		return FILTER_HAS_TWIN;
 	get_parallel_smudge(&entry->ca, &smudge);
 	return strset_add(&pc->filtered.commands, smudge.cmd) ?
 		FILTER_IS_FIRST : FILTER_IS_KNOWN;
+}
+
+void pc_note_blob(struct parallel_checkout *pc, struct queued_entry *entry)
+{
+	entry->has_twin = !!oidset_insert(&pc->filtered.blobs,
+					  &entry->ce->oid);
+}
+
+void pc_note_unfiltered(struct parallel_checkout *pc,
+			const struct queued_entry *entry)
+{
+	struct smudge_command smudge;
+
+	if (get_parallel_smudge(&entry->ca, &smudge) && smudge.required)
+		pc->filtered.stopped = 1;
 }
 
 int pc_waits_for_delayed(const struct parallel_checkout *pc,
@@ -90,18 +116,18 @@ int pc_waits_for_delayed(const struct parallel_checkout *pc,
 }
 
 void pc_finish_delayed(struct parallel_checkout *pc, struct progress *progress,
-		       unsigned int *count)
+		       unsigned int *count, off_t *bytes)
 {
 	const struct string_list *paths = &pc->state->delayed_checkout->paths;
 	size_t delayed_again = paths->nr, left;
 
 	pc->progress = progress;
 	pc->progress_cnt = count;
-	pc->throughput_base = pc_bytes(pc);
+	pc->throughput_base = pc_bytes(pc) - *bytes;
 	pc_enter(pc, PHASE_FILTERING);
 	pc->in_flight = pc->filtered.delayed;
 	pc->filtered.delayed = 0;
-	pool_hang_up(&pc->dispatch.pool);
+	pool_collect(&pc->dispatch.pool);
 	pc_drain(pc);
 	pc_enter(pc, PHASE_DRAINED);
 
@@ -110,5 +136,6 @@ void pc_finish_delayed(struct parallel_checkout *pc, struct progress *progress,
 	pc->progress = NULL;
 	pc_write_put_off(pc, pc->nr);
 	*count += left - (paths->nr - delayed_again);
+	*bytes = pc_bytes(pc) - pc->throughput_base;
 	display_progress(progress, *count);
 }

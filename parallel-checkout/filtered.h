@@ -22,8 +22,10 @@ struct queued_entry;
 struct checkout_filtered {
 	struct strset commands;	/* that an entry has been queued for */
 	struct oidset blobs;	/* of these entries */
-	size_t queued;		/* how many of them are in the queue */
+	size_t queued_cost;	/* of those in the queue; see tune.h */
 	size_t delayed;		/* how many the workers hold */
+	unsigned met : 1;	/* there has been one */
+	unsigned stopped : 1;	/* a filter that is required has failed */
 };
 
 void pc_init_filtered(struct parallel_checkout *pc);
@@ -35,6 +37,12 @@ void pc_release_filtered(struct parallel_checkout *pc);
  */
 int pc_has_parallel_filter(const struct parallel_checkout *pc,
 			   const struct queued_entry *entry);
+
+/*
+ * What it costs to run the filter of an entry, whose attributes are known: 0 if
+ * it has none that workers may run. See tune.h.
+ */
+unsigned int pc_filter_cost(const struct queued_entry *entry);
 
 /* What a worker is told of it. */
 void pc_get_filter(const struct parallel_checkout *pc,
@@ -58,9 +66,20 @@ enum checkout_filter_turn {
 	FILTER_HAS_TWIN,
 };
 
-/* Note such an entry; to be called once. */
+/* Note that such an entry is about to be queued, or put off. */
 enum checkout_filter_turn pc_note_filtered(struct parallel_checkout *pc,
 					   struct queued_entry *entry);
+
+/* Note that its filter gets its blob: the next one with that has a twin. */
+void pc_note_blob(struct parallel_checkout *pc, struct queued_entry *entry);
+
+/*
+ * A filter has failed in a worker. If it is required, the sequential code would
+ * have ended, unless it does better when it is tried again: no worker gets an
+ * entry with a filter any more.
+ */
+void pc_note_unfiltered(struct parallel_checkout *pc,
+			const struct queued_entry *entry);
 
 /* Is this an entry that was put off, and waits for what workers hold? */
 int pc_waits_for_delayed(const struct parallel_checkout *pc,
@@ -69,9 +88,9 @@ int pc_waits_for_delayed(const struct parallel_checkout *pc,
 /*
  * What workers hold after parallel_checkout_finish(): have it written, and do
  * what was put off. From PHASE_DELAYED to PHASE_DRAINED; `progress` (may be
- * NULL) and `*count` are advanced.
+ * NULL), `*count` and `*bytes` are advanced.
  */
 void pc_finish_delayed(struct parallel_checkout *pc, struct progress *progress,
-		       unsigned int *count);
+		       unsigned int *count, off_t *bytes);
 
 #endif /* PARALLEL_CHECKOUT_FILTERED_H */

@@ -30,10 +30,11 @@ struct checkout_conversion {
 
 	/*
 	 * The command of a filter that comes last, or NULL; not owned. It may
-	 * be a long-running process, which may be told that it may answer later.
+	 * be required, or a long-running process, which may be told that it may
+	 * answer later.
 	 */
 	const char *filter;
-	unsigned is_process : 1, can_delay : 1;
+	unsigned required : 1, is_process : 1, can_delay : 1;
 };
 
 /*
@@ -54,6 +55,9 @@ struct checkout_item {
 	uint32_t mode;
 
 	struct object_id oid;
+
+	/* It comes for the second time; its blob may have been fetched. */
+	unsigned again : 1;
 
 	struct checkout_conversion conv;
 
@@ -99,10 +103,17 @@ enum checkout_status {
 
 	/*
 	 * The filter of the item has put off its answer. Nothing is at the
-	 * path. The worker asks for it when it gets nothing any more, and
-	 * answers once more.
+	 * path. The worker asks for it when it is told to, and answers once
+	 * more.
 	 */
 	CHECKOUT_DELAYED = 4,
+
+	/*
+	 * The same as CHECKOUT_DECLINED, and it is the filter that failed. If
+	 * that is required, the worker declines whatever has a filter from then
+	 * on, and leaves it as it is.
+	 */
+	CHECKOUT_UNFILTERED = 5,
 };
 
 struct checkout_result {

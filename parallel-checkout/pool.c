@@ -63,10 +63,36 @@ static void set_cloexec(int fd)
 #endif
 }
 
+static int hides_stderr(int may_filter MAYBE_UNUSED)
+{
+	if (trace2_is_enabled() || trace_want(&trace_default_key))
+		return 0;
+#ifdef GIT_WINDOWS_NATIVE
+	/* Only the standard descriptors are inherited. */
+	return !may_filter;
+#else
+	return 1;
+#endif
+}
+
+/*
+ * Have the worker inherit our standard error under another number; its own one
+ * is hidden. Returns what is to be closed later, or -1.
+ */
+static int pass_stderr(struct child_process *cp)
+{
+	int fd = dup(2);
+
+	if (fd >= 0)
+		strvec_pushf(&cp->args, "--filter-stderr=%d", fd);
+	return fd;
+}
+
 static int start_worker(struct pool_worker *worker, const struct strvec *args,
-			int run_filters)
+			int may_filter)
 {
 	struct child_process *cp = &worker->cp;
+	int filter_stderr = -1, failed, saved_errno;
 
 	strbuf_init(&worker->out, 0);
 	strbuf_init(&worker->in, 0);
@@ -75,18 +101,23 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args,
 	cp->in = -1;
 	cp->out = -1;
 	cp->clean_on_exit = 1;
-	if (!run_filters && !trace2_is_enabled() &&
-	    !trace_want(&trace_default_key)) {
-		/* not no_stderr, for which start_command() dies if it must */
-		cp->err = open("/dev/null", O_WRONLY);
-		if (cp->err < 0)
-			return -1;
-	}
 	strvec_pushv(&cp->args, args->v);
 	strvec_pushf(&cp->args, "--protocol=%d", WIRE_PROTOCOL);
-	if (start_command(cp)) {
-		int saved_errno = errno;
-
+	if (hides_stderr(may_filter)) {
+		/* not no_stderr, for which start_command() dies if it must */
+		cp->err = open("/dev/null", O_WRONLY);
+		if (cp->err < 0) {
+			child_process_clear(cp);
+			return -1;
+		}
+		if (may_filter)
+			filter_stderr = pass_stderr(cp);
+	}
+	failed = start_command(cp);
+	saved_errno = errno;
+	if (filter_stderr >= 0)
+		close(filter_stderr);
+	if (failed) {
 		/* If not even a pipe could be had, this is still open. */
 		if (!cp->pid && cp->err > 0)
 			close(cp->err);
@@ -149,7 +180,7 @@ int pool_start(struct worker_pool *pool, int nr, const struct strvec *args)
 		be_silent(&silence);
 	while (pool->nr < nr && !err) {
 		if (start_worker(&pool->workers[pool->nr], args,
-				 pool->run_filters))
+				 pool->may_filter))
 			err = errno;
 		else
 			pool->nr++;
@@ -205,6 +236,8 @@ void pool_begin_batch(struct worker_pool *pool, int nr)
 {
 	struct pool_worker *worker = &pool->workers[nr];
 
+	if (!worker->batches)
+		worker->filters = 0;
 	worker->batch_len[worker->batches] = 0;
 	worker->batch_start = wire_begin_frame(&worker->out, WIRE_ITEMS);
 }
@@ -280,7 +313,7 @@ static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 
 	/* It may have died of what a filter says. That will be reported. */
 	if (pool->lost_nr > lost_nr && (worker->answered || !pool->quiet) &&
-	    !(pool->run_filters && code == 128))
+	    !(worker->filters && code == 128))
 		pool->to_report++;
 
 	worker->ids_first = worker->ids_nr = 0;
@@ -596,6 +629,18 @@ int pool_next_lost(struct worker_pool *pool, uint32_t *id)
 	return 1;
 }
 
+void pool_collect(struct worker_pool *pool)
+{
+	for (int i = 0; i < pool->nr; i++) {
+		struct pool_worker *worker = &pool->workers[i];
+
+		if (worker->running && worker->cp.in >= 0)
+			wire_end_frame(&worker->out,
+				       wire_begin_frame(&worker->out,
+							WIRE_COLLECT));
+	}
+}
+
 void pool_hang_up(struct worker_pool *pool)
 {
 	for (int i = 0; i < pool->nr; i++)
@@ -616,7 +661,7 @@ static void wait_for_end(struct worker_pool *pool, struct pool_worker *worker)
 				       &waited_ns);
 	} while ((!ready || (ready < 0 && errno == EINTR)) &&
 		 waited_ns < pool->patience_ns);
-	if (ready <= 0 && waited_ns >= pool->patience_ns && !worker->filters)
+	if (ready <= 0 && waited_ns >= pool->patience_ns)
 		report_silence(worker, pool->patience_ns);
 	end_worker(worker);
 }

@@ -60,7 +60,10 @@ struct pool_worker {
 	uint64_t silent_ns;
 	unsigned reported : 1;	/* as silent */
 
-	/* It was given something to filter, which may take any time. */
+	/*
+	 * Since it last had nothing to do, it was given something to filter,
+	 * which may take any time.
+	 */
 	unsigned filters : 1;
 };
 
@@ -100,8 +103,8 @@ struct worker_pool {
 	/* Nobody asked for workers, so nobody is told that there are none. */
 	unsigned quiet : 1;
 
-	/* The processes run filters, whose messages are to be seen. */
-	unsigned run_filters : 1;
+	/* The processes may run filters, whose messages are to be seen. */
+	unsigned may_filter : 1;
 
 	/* How many lost workers the user is told of by pool_finish(). */
 	int to_report;
@@ -128,7 +131,7 @@ void pool_init(struct worker_pool *pool, int max,
  *
  * What the processes say themselves is hidden, unless there is a trace:
  * it is about their own troubles, and what they could not do is done again.
- * With pool->run_filters, they hide it themselves.
+ * With pool->may_filter, they get our standard error for their filters alone.
  */
 int pool_start(struct worker_pool *pool, int nr, const struct strvec *args);
 
@@ -179,9 +182,15 @@ int pool_next_result(struct worker_pool *pool, struct checkout_result *result);
 int pool_next_lost(struct worker_pool *pool, uint32_t *id);
 
 /*
+ * Ask the workers for what they hold that is delayed, once nobody gives them
+ * anything any more; there must be no unanswered batch. Each of these entries is
+ * answered once more, or lost.
+ */
+void pool_collect(struct worker_pool *pool);
+
+/*
  * Nobody will give the workers anything any more: let them end. There must be
- * no unanswered batch. Those that hold delayed entries get them ready, and
- * answer these before.
+ * no unanswered batch, and what they hold that is delayed is forgotten.
  */
 void pool_hang_up(struct worker_pool *pool);
 

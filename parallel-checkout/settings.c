@@ -46,7 +46,6 @@ void get_checkout_workers(struct checkout_workers *config)
 
 	config->nr = 0;
 	config->threshold = 0;
-	config->has_threshold = 1;
 	if (get_test_workers(&config->nr))
 		return;
 
@@ -61,9 +60,8 @@ void get_checkout_workers(struct checkout_workers *config)
 				       value, key, reason);
 	}
 	if (repo_config_get_int(the_repository, "checkout.thresholdForParallelism",
-			       &config->threshold)) {
+			       &config->threshold))
 		config->threshold = config->nr ? DEFAULT_THRESHOLD : -1;
-		config->has_threshold = 0;
-	} else if (config->threshold < 0)
+	else if (config->threshold < 0)
 		config->threshold = 0;
 }

@@ -16,7 +16,6 @@ struct checkout_workers {
 	 * if the time they take shall decide, which is only so if `nr` is 0.
 	 */
 	int threshold;
-	unsigned has_threshold : 1;	/* it is what the user says */
 };
 
 /*

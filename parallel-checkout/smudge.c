@@ -17,6 +17,7 @@ void smudge_init(struct checkout_smudge *smudge, const char *refname,
 	string_list_init_dup(&smudge->delayed.filters);
 	string_list_init_dup(&smudge->delayed.paths);
 	string_list_init_dup(&smudge->items);
+	string_list_init_dup(&smudge->processes);
 	string_list_init_dup(&smudge->available);
 }
 
@@ -37,6 +38,7 @@ void smudge_release(struct checkout_smudge *smudge)
 	string_list_clear(&smudge->delayed.filters, 0);
 	string_list_clear(&smudge->delayed.paths, 0);
 	string_list_clear(&smudge->items, 0);
+	string_list_clear(&smudge->processes, 0);
 	string_list_clear(&smudge->available, 0);
 }
 
@@ -77,15 +79,26 @@ enum checkout_status smudge_run(struct checkout_smudge *smudge,
 	};
 	struct checkout_metadata meta;
 
+	if (command.is_process)
+		string_list_insert(&smudge->processes, command.cmd);
 	clone_checkout_metadata(&meta, &smudge->meta, &item->oid);
 	if (!run_smudge_command(&command, item->path, buf, size, out, &meta,
-				item->conv.can_delay ? &smudge->delayed : NULL))
-		return CHECKOUT_DECLINED;
+				item->conv.can_delay ? &smudge->delayed : NULL)) {
+		smudge->stopped |= item->conv.required;
+		return CHECKOUT_UNFILTERED;
+	}
 	if (!string_list_has_string(&smudge->delayed.paths, item->path))
 		return CHECKOUT_PENDING;
 	string_list_remove(&smudge->delayed.paths, item->path, 0);
 	keep_item(smudge, item);
 	return CHECKOUT_DELAYED;
+}
+
+static pid_t find_process(const char *cmd)
+{
+	const struct smudge_command command = { .cmd = cmd, .is_process = 1 };
+
+	return smudge_process(&command);
 }
 
 /* The first of the filters is not asked any more. */
@@ -121,8 +134,16 @@ static void ask_filter(struct checkout_smudge *smudge)
 
 int smudge_next(struct checkout_smudge *smudge, struct checkout_item **item)
 {
+	const struct string_list *filters = &smudge->delayed.filters;
+
 	smudge->delayed.state = CE_RETRY;
 	for (;;) {
+		if (!filters->nr || !smudge->items.nr || smudge->stopped)
+			return 0;
+		if (!find_process(filters->items[0].string)) {
+			forget_filter(smudge);
+			continue;
+		}
 		if (smudge->next_available < smudge->available.nr) {
 			size_t i = smudge->next_available++;
 
@@ -130,8 +151,6 @@ int smudge_next(struct checkout_smudge *smudge, struct checkout_item **item)
 					  smudge->available.items[i].string);
 			return 1;
 		}
-		if (!smudge->delayed.filters.nr)
-			return 0;
 		ask_filter(smudge);
 	}
 }
@@ -145,17 +164,16 @@ int smudge_next_failed(struct checkout_smudge *smudge,
 	return 1;
 }
 
-static void add_time(pid_t pid, void *data)
-{
-	uint64_t *ns = data;
-
-	*ns += run_clock_of_child(pid);
-}
-
-uint64_t smudge_run_ns(void)
+uint64_t smudge_run_ns(const struct checkout_smudge *smudge)
 {
 	uint64_t ns = run_clock_of_past_children();
+	const struct string_list_item *cmd;
 
-	for_each_filter_process(add_time, &ns);
+	for_each_string_list_item(cmd, &smudge->processes) {
+		pid_t pid = find_process(cmd->string);
+
+		if (pid)
+			ns += run_clock_of_child(pid);
+	}
 	return ns;
 }

@@ -24,6 +24,9 @@ struct checkout_smudge {
 	struct delayed_checkout delayed;
 
 	struct string_list items;	/* that were delayed; util is a copy */
+	struct string_list processes;	/* commands that were run */
+
+	unsigned stopped : 1;		/* one that is required has failed */
 
 	/* Of these, what a filter says is available, from next_available on. */
 	struct string_list available;
@@ -46,7 +49,8 @@ void smudge_release(struct checkout_smudge *smudge);
  *
  * - CHECKOUT_PENDING if `out` has the result: the item is to be written,
  * - CHECKOUT_DELAYED if the filter answers later,
- * - CHECKOUT_DECLINED if it failed, in which case there may have been an error.
+ * - CHECKOUT_UNFILTERED if it failed, in which case there may have been an error;
+ *   if it is required, smudge->stopped is set.
  */
 enum checkout_status smudge_run(struct checkout_smudge *smudge,
 				const struct checkout_item *item,
@@ -56,9 +60,11 @@ enum checkout_status smudge_run(struct checkout_smudge *smudge,
 /*
  * Ask the filters for what they have delayed, and wait for that. To be called
  * when there is nothing else to do: some filters take it for the end of what
- * they may delay. Returns 1, and the next item that is available in `*item`,
+ * they may delay. Nothing is asked for if nothing is left. Returns 1, and the next item that is available in `*item`,
  * which is the caller's (see smudge_free_item()) and goes to smudge_run() once
- * more; or 0 if no filter has any.
+ * more; or 0 if no filter has any. If a process has ended, what it has delayed is
+ * never available: a new one would know nothing of it, and take the nothing that
+ * it is given for the content.
  */
 int smudge_next(struct checkout_smudge *smudge, struct checkout_item **item);
 
@@ -72,6 +78,6 @@ void smudge_free_item(struct checkout_item *item);
  * The processor time that filters have used, in ns, as far as it is known; see
  * run-clock.h.
  */
-uint64_t smudge_run_ns(void);
+uint64_t smudge_run_ns(const struct checkout_smudge *smudge);
 
 #endif /* PARALLEL_CHECKOUT_SMUDGE_H */

@@ -145,7 +145,7 @@ int tune_auto_is_worth(const struct tune_auto *tune,
 {
 	if (now->queued < 2)
 		return 0;
-	if (tune->threshold < 0 && now->filtered >= TUNE_WORTH_FILTERED)
+	if (tune->threshold < 0 && now->filter_cost >= TUNE_WORTH_FILTERS)
 		return 1;
 	if (tune->threshold >= 0)
 		return now->queued >= (size_t)tune->threshold &&
@@ -174,7 +174,7 @@ int tune_auto_start(struct tune_auto *tune, const struct tune_sample *now)
 	}
 	change_workers(tune, now, workers, tune->threshold >= 0 ?
 		       "there are enough entries" :
-		       now->filtered >= TUNE_WORTH_FILTERED ?
+		       now->filter_cost >= TUNE_WORTH_FILTERS ?
 		       "there are filters to be run" : waiting ?
 		       "the main process has waited" :
 		       "the main process has been busy");

@@ -53,7 +53,7 @@ struct tune_sample {
 	uint64_t run_ns;
 
 	size_t queued;		/* entries not given to a worker yet */
-	size_t filtered;	/* of these, that workers run filters for */
+	size_t filter_cost;	/* of their filters; see TUNE_WORTH_FILTERS */
 	unsigned complete : 1;	/* the queue will not grow any more */
 };
 

@@ -26,11 +26,14 @@ size_t tune_start_streaming(int workers, int threshold);
 int tune_workers(int workers, int threshold, size_t entries, int complete);
 
 /*
- * This many entries with filters are worth a worker, whatever is known about
- * the speed. To start a process for each takes two milliseconds; a long-running
- * one may take fifty to start.
+ * What entries with filters cost: a command that is started for each takes two
+ * milliseconds or more, and a long-running one some tenths, but it may take
+ * fifty to start. From TUNE_WORTH_FILTERS on they are worth workers, whatever is
+ * known about the speed.
  */
-#define TUNE_WORTH_FILTERED 16
+#define TUNE_COST_COMMAND 6
+#define TUNE_COST_PROCESS 1
+#define TUNE_WORTH_FILTERS 100
 
 /* What is known when a batch is to be cut. */
 struct tune_batch {

@@ -16,7 +16,8 @@
 #define ITEM_FILTER	(1u << 3)
 #define ITEM_PROCESS	(1u << 4)
 #define ITEM_CAN_DELAY	(1u << 5)
-#define ITEM_ALL_FLAGS	((1u << 6) - 1)
+#define ITEM_REQUIRED	(1u << 6)
+#define ITEM_AGAIN	(1u << 7)
 
 /* Bits of a result's status byte besides the status. */
 #define RESULT_STAT	(1u << 7)
@@ -184,6 +185,10 @@ void wire_put_item(struct strbuf *out, const struct checkout_item *item,
 		flags |= ITEM_PROCESS;
 	if (item->conv.can_delay)
 		flags |= ITEM_CAN_DELAY;
+	if (item->conv.required)
+		flags |= ITEM_REQUIRED;
+	if (item->again)
+		flags |= ITEM_AGAIN;
 
 	put_u32(out, item->id);
 	put_u32(out, item->mode);
@@ -229,7 +234,8 @@ ssize_t wire_next_frame(const char *buf, size_t len, struct wire_frame *frame)
 	payload_len = get_be32(buf);
 	type = get_be32(buf + 4);
 	if (payload_len > WIRE_MAX_PAYLOAD ||
-	    (type != WIRE_ITEMS && type != WIRE_RESULTS && type != WIRE_LATE))
+	    (type != WIRE_ITEMS && type != WIRE_COLLECT &&
+	     type != WIRE_RESULTS && type != WIRE_LATE))
 		return -1;
 	if (len - FRAME_HEAD < payload_len)
 		return 0;
@@ -259,11 +265,11 @@ static int is_item_mode(uint32_t mode)
 	}
 }
 
-/* Only a filter is a process, and only a process can delay. */
+/* Only a filter is required or a process, and only a process can delay. */
 static int are_item_flags(unsigned int flags)
 {
-	if ((flags & ~ITEM_ALL_FLAGS) ||
-	    ((flags & ITEM_PROCESS) && !(flags & ITEM_FILTER)) ||
+	if (((flags & (ITEM_PROCESS | ITEM_REQUIRED)) &&
+	     !(flags & ITEM_FILTER)) ||
 	    ((flags & ITEM_CAN_DELAY) && !(flags & ITEM_PROCESS)))
 		return 0;
 	return 1;
@@ -291,6 +297,8 @@ int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 	item->conv.ident = !!(flags & ITEM_IDENT);
 	item->conv.is_process = !!(flags & ITEM_PROCESS);
 	item->conv.can_delay = !!(flags & ITEM_CAN_DELAY);
+	item->conv.required = !!(flags & ITEM_REQUIRED);
+	item->again = !!(flags & ITEM_AGAIN);
 
 	if (!has_bytes(cursor, algo->rawsz))
 		return -1;
@@ -339,6 +347,7 @@ int wire_get_result(struct wire_cursor *cursor, struct checkout_result *result)
 	case CHECKOUT_CONFLICT:
 	case CHECKOUT_DECLINED:
 	case CHECKOUT_DELAYED:
+	case CHECKOUT_UNFILTERED:
 		result->status = status & ~RESULT_STAT;
 		break;
 	default:

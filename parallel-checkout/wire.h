@@ -14,8 +14,11 @@
  *
  * The payload of WIRE_ITEMS is a sequence of items, that of WIRE_RESULTS is a
  * struct wire_summary followed by a sequence of results, in the order of the
- * items. WIRE_LATE has the same form, and the results of items that were
- * CHECKOUT_DELAYED in the first answer, in any order. All integers are big endian, object names have the length that the
+ * items. WIRE_COLLECT, which is empty, asks for those that were CHECKOUT_DELAYED,
+ * and comes last; WIRE_LATE has the form of WIRE_RESULTS, and their results, in
+ * any order.
+ *
+ * All integers are big endian, object names have the length that the
  * repository's hash algorithm gives them, and strings are preceded by their
  * length and followed by a NUL. No struct is copied, so no padding is ever
  * sent, and every length is checked against the frame before it is used.
@@ -39,6 +42,7 @@ struct strbuf;
 
 enum wire_type {
 	WIRE_ITEMS = 0x4954454d,	/* "ITEM" */
+	WIRE_COLLECT = 0x434f4c4c,	/* "COLL" */
 	WIRE_RESULTS = 0x5245534c,	/* "RESL" */
 	WIRE_LATE = 0x4c415445,		/* "LATE" */
 };

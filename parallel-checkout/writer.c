@@ -136,9 +136,10 @@ static int load_content(struct checkout_writer *writer,
 
 	/*
 	 * A missing blob of a partial clone is the main process's business: it
-	 * can fetch many at once. So do not look for new packs for each.
+	 * can fetch many at once. So do not look for new packs for each, until
+	 * that may have been done.
 	 */
-	if (repo_has_promisor_remote(writer->repo))
+	if (repo_has_promisor_remote(writer->repo) && !item->again)
 		flags |= OBJECT_INFO_QUICK;
 	oi.sizep = &size;
 	if (object_info_here(writer->repo, &item->oid, &oi, flags) < 0)
@@ -187,14 +188,11 @@ static enum checkout_status run_filter(struct checkout_writer *writer,
 	enum checkout_status status;
 	struct silence silence;
 
-	if (!writer->smudge)
-		return CHECKOUT_DECLINED;
-
 	be_silent(&silence);
 	status = smudge_run(writer->smudge, item, content->buf, content->size,
 			    &filtered);
 	if (end_silence(&silence) && status == CHECKOUT_PENDING)
-		status = CHECKOUT_DECLINED;
+		status = CHECKOUT_UNFILTERED;
 	FREE_AND_NULL(content->buf);
 	content->buf = strbuf_detach(&filtered, &content->size);
 	return status;
@@ -450,6 +448,9 @@ static enum checkout_status write_item(struct checkout_writer *writer,
 	struct silence silence;
 	int err, exists = 0;
 
+	if (item->conv.filter && (!writer->smudge || writer->smudge->stopped))
+		return CHECKOUT_DECLINED;
+
 	/* A filter costs more than a look. */
 	if (item->old_mode || writer->expect_conflict || item->conv.filter) {
 		enum checkout_status status = check_old(writer, item, name,
@@ -516,7 +517,7 @@ static void write_in_dir(struct checkout_writer *writer,
 		}
 	} else if (result->status == CHECKOUT_CONFLICT) {
 		trace_conflict("collision/basename", item);
-	} else if (result->status == CHECKOUT_DECLINED) {
+	} else if (result->status != CHECKOUT_DELAYED) {
 		/*
 		 * The directory may have been removed under our handle; look
 		 * again the next time.

@@ -225,6 +225,8 @@ same_logs () {
 				if (line ~ /^# /)
 					break
 			}
+			if (text ~ /\\nerr: error: unable to (unlink|create) /)
+				gsub(/\\nerr: [^\\n]* not allowed: [^\\n]*/, \"\", text)
 			return text
 		}
 		function died(text) {

@@ -220,14 +220,14 @@ test_expect_success 'with nothing set, there are workers for many, and none for 
 	test $(started checkout--worker) = 0
 '
 
-test_expect_success 'the default threshold is not for filters, but another is' '
+test_expect_success 'a command for each file counts as six files' '
 	check_out 1 checkout -q main &&
 	rm -f out/dir/*.one trace &&
 	GIT_TRACE2_EVENT="$TRASH/trace" git -C out -c checkout.workers=2 checkout -q -f &&
 	test $(by_workers "name=one smudge") = 30 &&
 	rm -f out/dir/*.one trace &&
 	GIT_TRACE2_EVENT="$TRASH/trace" git -C out -c checkout.workers=2 \
-		-c checkout.thresholdForParallelism=31 checkout -q -f &&
+		-c checkout.thresholdForParallelism=200 checkout -q -f &&
 	test $(started "name=one smudge") = 30 &&
 	test $(started checkout--worker) = 0
 '
@@ -318,12 +318,107 @@ process nothing --start=none
 process nothing --can=clean
 late nothing --delay=*.late --fail=dir/1*.late --how=error
 late failed --delay=dir/2*.late --fail=dir/1*.late --how=cut
+process nothing --fail=dir/*5.process --how=late
 late nothing --delay=*.late --list=one
 late filtered --delay=*.late --list=missing --fail=dir/1*.late
 late signaled --delay=*.late --list=invalid
 late hung --delay=*.late --list=die
 late filtered --delay=*.late --list=error
 EOF
+
+# A filter that holds what was delayed ends when it is asked for one of them. What
+# it has held is nobody's, and a new one must not be asked for it: it would take
+# the nothing that it gets then for the content.
+test_expect_success 'a required filter ends when it is asked for what it has delayed' '
+	test_driver late required true &&
+	test_driver late process \
+		"$FILTER --name=late --delay=\"*\" --fail=dir/15.late --how=die process" &&
+	as_sequential checkout -q main &&
+	test_grep "^fatal: dir/15.late: smudge filter late failed" err.auto &&
+	for n in 2 5 auto
+	do
+		find $n.files -name "*.late" -size 0 >empty &&
+		test_must_be_empty empty || return 1
+	done
+'
+
+# The sequential code ends at the first one.
+test_expect_success 'a required filter that fails leaves old files' '
+	test_when_finished "git -C repo reset -q --hard HEAD^" &&
+	for i in $(test_seq 100)
+	do
+		echo "more $i" >repo/$i.one || return 1
+	done &&
+	git -C repo add . &&
+	git -C repo commit -q -m more &&
+	check_out 1 checkout -q main &&
+	for i in $(test_seq 100)
+	do
+		echo "old $i" >out/$i.one || return 1
+	done &&
+	test-tool chmtime =-60 out/*.one &&
+	git -C out commit -q -a -m old &&
+	test_driver one required true &&
+	test_driver one smudge "echo failing >&2; exit 1" &&
+	test_expect_code 128 git -C out -c checkout.workers=3 \
+		-c checkout.thresholdForParallelism=0 checkout -q HEAD^ 2>err &&
+	grep "^failing" err >asked &&
+	test_line_count -le 4 asked &&
+	grep -l "^old" out/*.one >old &&
+	test_line_count -ge 96 old
+'
+
+test_expect_success 'a filter that gives up is asked in each worker' '
+	test_driver process process \
+		"$FILTER --name=process --fail=dir/1.process --how=abort process" &&
+	for n in 1 2 5
+	do
+		check_out $n checkout -q main &&
+		test_must_be_empty err &&
+		git -C repo show main:dir/1.process >expect &&
+		test_cmp expect out/dir/1.process || return 1
+	done
+'
+
+test_expect_success 'a blob that is large is for the main process' '
+	check_out 3 -c core.bigFileThreshold=4 checkout -q main &&
+	keep_files out &&
+	same_files &&
+	test $(by_workers "name=one smudge") = 0 &&
+	test $(how_many declined) -ge 30
+'
+
+test_expect_success 'who has no file to filter sees nothing of workers' '
+	git init -q plain &&
+	for i in $(test_seq 30)
+	do
+		echo $i >plain/$i || return 1
+	done &&
+	git -C plain add . &&
+	git -C plain commit -q -m plain &&
+	test_config_global core.fsyncObjectFiles true &&
+	for n in 1 4
+	do
+		rm plain/[1-9]* &&
+		git -C plain -c checkout.workers=$n \
+			-c checkout.thresholdForParallelism=0 checkout -q -f 2>err.$n ||
+		return 1
+	done &&
+	test_cmp err.1 err.4
+'
+
+test_expect_success 'in a partial clone, workers filter what was fetched' '
+	rm -rf out &&
+	git -C repo config uploadpack.allowFilter true &&
+	git -C repo config uploadpack.allowAnySHA1InWant true &&
+	git clone -q --no-checkout --filter=blob:none "file://$TRASH/repo" out &&
+	check_out_again 3 checkout -q HEAD -- . &&
+	keep_files out &&
+	git diff --no-index --exit-code expect.files out.files &&
+	test $(started "name=one smudge") = 30 &&
+	# but for the first one, before there was anything else to do
+	test $(by_workers "name=one smudge") -ge 28
+'
 
 test_expect_success 'a command that is missing, or is none' '
 	test_driver one smudge no-such-command &&
@@ -496,6 +591,28 @@ test_expect_success 'no filter stays behind when the main process is killed' '
 		wait $main || :
 	} &&
 	wait_for all_gone
+'
+
+test_expect_success 'nor does it begin to fetch then what it has delayed' '
+	test_driver late process \
+		"$FILTER --name=late --delay=\"*\" --log-lists process" &&
+	test_driver one parallel false &&
+	test_driver one smudge "echo \$PPID >>\"$TRASH/serial\"; sleep 3; cat" &&
+	rm -rf out serial log &&
+	git clone -q --shared --no-checkout repo out &&
+	{
+		GIT_TEST_FILTER_LOG="$TRASH/log" git -C out -c checkout.workers=3 \
+			-c checkout.thresholdForParallelism=0 checkout -q main &
+	} &&
+	main=$! &&
+	wait_for test -s serial &&
+	kill -9 $main &&
+	{
+		wait $main || :
+	} &&
+	sleep 1 &&
+	test_grep "late dir.*can-delay" log &&
+	test_grep ! "list.*holds" log
 '
 
 test_lazy_prereq LFS 'git lfs version'

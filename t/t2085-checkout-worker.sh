@@ -252,33 +252,67 @@ test_expect_success 'filters are run by a worker that is told so' '
 	test_cmp expect.err err
 '
 
-test_expect_success 'what a filter fails, or says, is for others to report' '
+test_expect_success 'a filter that fails is for others to report' '
 	write_script fails <<-\EOF &&
 	cat
 	exit 1
 	EOF
 	item 1 failed $hello 100644 filter=./fails | encode &&
 	worker --filters &&
-	expect declined &&
+	expect unfiltered &&
 	test_path_is_missing failed &&
 	item 1 failed $hello 100644 process=./no-such-filter | encode &&
 	git checkout--worker --protocol=3 --filters <frames >answer 2>err &&
 	test-tool checkout-wire decode <answer >actual &&
-	expect declined &&
+	expect unfiltered &&
 	test_grep ! "^error" err
 '
 
-test_expect_success 'what is delayed is answered when the input ends' '
-	write_script late <<-EOF &&
-	exec "$GIT_BUILD_DIR/t/helper/test-tool$X" checkout-filter --name=late --delay="late[12]" --list=one process
+test_expect_success 'after one that is required, nothing is filtered' '
+	for i in 1 2 3 4
+	do
+		echo old >old$i || return 1
+	done &&
+	{
+		item 1 old1 $hello 100644 filter=./upper old=100644:old1 &&
+		item 2 old2 $hello 100644 filter=./fails required old=100644:old2 &&
+		item 3 old3 $hello 100644 filter=./upper old=100644:old3 &&
+		item 4 old4 $hello 100644 old=100644:old4
+	} | encode &&
+	git checkout--worker --protocol=3 --filters <frames >answer 2>err &&
+	test-tool checkout-wire decode <answer >actual &&
+	cat >expect <<-\EOF &&
+	1 written
+	2 unfiltered
+	3 declined
+	4 written
 	EOF
+	test_cmp expect actual &&
+	test_path_is_missing old2 &&
+	echo old >expect &&
+	test_cmp expect old3 &&
+	test_cmp hello old4
+'
+
+test_expect_success 'setup of a filter that delays' '
+	write_script late <<-EOF
+	exec "$GIT_BUILD_DIR/t/helper/test-tool$X" checkout-filter --name=late \\
+		--delay="late*" --fail="late*never" --list=\${LIST:-missing} \\
+		--log-lists process
+	EOF
+'
+
+test_expect_success 'what is delayed is answered when it is asked for' '
 	{
 		item 1 late1 $hello 100644 delay=./late &&
 		item 2 late2 $other 100755 delay=./late &&
 		item 3 soon $hello 100644 delay=./late &&
-		item 4 late1.too $hello 100644 process=./late
-	} | encode &&
-	worker --filters --ref=refs/heads/some --treeish=$hello &&
+		item 4 late3 $hello 100644 process=./late
+	} | encode --collect &&
+	GIT_TEST_FILTER_LOG=$PWD/told LIST=one git checkout--worker \
+		--protocol=3 --filters <frames >answer 2>err &&
+	test_must_be_empty err &&
+	test-tool checkout-wire decode <answer >actual &&
 	cat >expect <<-\EOF &&
 	1 delayed
 	2 delayed
@@ -289,29 +323,66 @@ test_expect_success 'what is delayed is answered when the input ends' '
 	EOF
 	test_cmp expect actual &&
 	test_cmp soon late1 &&
-	test_cmp soon late1.too &&
+	test_cmp soon late3 &&
 	! test_cmp soon late2 &&
-	test_path_is_file late2
+	test_path_is_file late2 &&
+	# not once more, when there is nothing left
+	grep -c "list.*holds" told >count &&
+	echo 2 >expect &&
+	test_cmp expect count
 '
 
-test_expect_success 'what a filter never has is declined in the end' '
-	write_script never-has <<-EOF &&
-	exec "$GIT_BUILD_DIR/t/helper/test-tool$X" checkout-filter --name=never --delay="*" --fail=never --list=missing process
-	EOF
+test_expect_success 'what nobody asks for is forgotten' '
+	rm -f told late1 &&
+	item 1 late1 $hello 100644 delay=./late | encode &&
+	GIT_TEST_FILTER_LOG=$PWD/told git checkout--worker \
+		--protocol=3 --filters <frames >answer 2>err &&
+	test-tool checkout-wire decode <answer >actual &&
+	expect delayed &&
+	test_path_is_missing late1 &&
+	test_grep ! "list" told
+'
+
+test_expect_success 'what a filter never has is unfiltered in the end' '
 	{
-		item 1 never $hello 100644 delay=./never-has &&
-		item 2 at-last $other 100644 delay=./never-has
-	} | encode &&
+		item 1 late.never $hello 100644 delay=./late &&
+		item 2 late.at-last $other 100644 delay=./late
+	} | encode --collect &&
 	worker --filters &&
 	cat >expect <<-\EOF &&
 	1 delayed
 	2 delayed
 	late 2 written
-	late 1 declined
+	late 1 unfiltered
 	EOF
 	test_cmp expect actual &&
-	test_path_is_missing never &&
-	test_path_is_file at-last
+	test_path_is_missing late.never &&
+	test_path_is_file late.at-last
+'
+
+test_expect_success 'what a filter that has ended had is not asked of another' '
+	write_script ends <<-EOF &&
+	exec "$GIT_BUILD_DIR/t/helper/test-tool$X" checkout-filter --name=ends \\
+		--delay="end*" --fail=end2 --how=die process
+	EOF
+	for i in 1 2 3 4
+	do
+		item $i end$i $hello 100644 delay=./ends || return 1
+	done >lines &&
+	encode --collect <lines &&
+	worker --filters &&
+	cat >expect <<-\EOF &&
+	1 delayed
+	2 delayed
+	3 delayed
+	4 delayed
+	late 1 written
+	late 2 unfiltered
+	late 3 unfiltered
+	late 4 unfiltered
+	EOF
+	test_cmp expect actual &&
+	test_path_is_missing end3
 '
 
 test_expect_success 'other protocols are refused' '

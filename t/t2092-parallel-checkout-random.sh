@@ -18,6 +18,8 @@ What may differ, and is not compared:
  - inodes and times; but whether those in the index, and the size, are the ones
    of the file is compared,
  - the random names of "checkout-index --temp", and objects,
+ - what is said of attribute files by a command that cannot write all files, as
+   they are asked before that is known,
  - that workers cannot be started, where a number of them was asked for,
  - where both die (exit code 128 or a signal, or "fatal:" from a child), what has
    been written until then, and which of several reasons it was. The case ends

@@ -29,6 +29,7 @@ static const char *delay;		/* paths to delay */
 static const char *fail;		/* paths to fail on */
 static const char *how = "";		/* how to fail on them */
 static const char *list = "";		/* how to list what is available */
+static int log_lists;		/* write down who asks for a list, too */
 static struct string_list capabilities = STRING_LIST_INIT_NODUP;
 static struct string_list delayed = STRING_LIST_INIT_DUP;	/* util: struct output */
 
@@ -46,10 +47,11 @@ static const struct option options[] = {
 	OPT_STRING(0, "delay", &delay, "glob", "which paths to delay"),
 	OPT_STRING(0, "fail", &fail, "glob", "which paths to fail on"),
 	OPT_STRING(0, "how", &how, "how",
-		   "error, late, unknown, cut, die, early, noise"),
+		   "error, abort, late, unknown, cut, die, early, noise"),
 	OPT_STRING(0, "list", &list, "how",
 		   "one at a time, missing those to fail on, one that is invalid, "
 		   "die, error"),
+	OPT_BOOL(0, "log-lists", &log_lists, "log how many are held when they are asked for"),
 	OPT_END()
 };
 
@@ -257,9 +259,15 @@ static void drop_delayed(struct string_list_item *item)
 /* Nothing is listed twice, though nobody may have asked for it. */
 static void list_available(void)
 {
+	struct strbuf held = STRBUF_INIT, none = STRBUF_INIT;
 	struct string_list_item *item;
 	size_t nr = 0;
 
+	if (log_lists) {
+		strbuf_addf(&held, " holds %d", (int)delayed.nr);
+		log_request("list", held.buf, &none);
+		strbuf_release(&held);
+	}
 	if (!strcmp(list, "die"))
 		quit(0);
 	for_each_string_list_item(item, &delayed) {
@@ -346,6 +354,8 @@ static void smudge(struct request *r)
 		quit(0);
 	if (fails(r->path, "error"))
 		send_status("error");
+	else if (fails(r->path, "abort"))
+		send_status("abort");
 	else if (fails(r->path, "unknown"))
 		send_status("perplexed");
 	else
@@ -365,6 +375,8 @@ static int serve(void)
 				refuse_list();
 			else
 				list_available();
+		} else if (!r.path) {
+			die("no path for '%s'", r.command);
 		} else if (!strcmp(r.command, "smudge")) {
 			smudge(&r);
 		} else {

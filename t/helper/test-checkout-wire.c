@@ -16,7 +16,7 @@
 #include "write-or-die.h"
 
 static const char * const wire_usage[] = {
-	"test-tool checkout-wire encode [--split=<n>] <lines >frames",
+	"test-tool checkout-wire encode [--split=<n>] [--collect] <lines >frames",
 	"test-tool checkout-wire decode [--batches] <frames >lines",
 	"test-tool checkout-wire stat <path>...",
 	"test-tool checkout-wire has-openat",
@@ -63,6 +63,8 @@ static int parse_filter(struct checkout_conversion *conv, const char *word)
 	} else if (skip_prefix(word, "delay=", &value)) {
 		conv->filter = value;
 		conv->is_process = conv->can_delay = 1;
+	} else if (!strcmp(word, "required")) {
+		conv->required = 1;
 	} else {
 		return 0;
 	}
@@ -79,6 +81,7 @@ static int parse_filter(struct checkout_conversion *conv, const char *word)
  *	filter=<command>
  *	process=<command>
  *	delay=<command>: a process that may delay its answer
+ *	required: the filter is
  *	ident
  *	old=<mode>:<path>
  *
@@ -124,7 +127,7 @@ static void parse_item(struct checkout_item *item, char *line)
 	string_list_clear(&words, 0);
 }
 
-static void encode(int split)
+static void encode(int split, int collect)
 {
 	struct strbuf line = STRBUF_INIT, out = STRBUF_INIT;
 	size_t start = 0;
@@ -150,6 +153,8 @@ static void encode(int split)
 	}
 	if (open)
 		wire_end_frame(&out, start);
+	if (collect)
+		wire_end_frame(&out, wire_begin_frame(&out, WIRE_COLLECT));
 	write_or_die(1, out.buf, out.len);
 	strbuf_release(&line);
 	strbuf_release(&out);
@@ -176,6 +181,7 @@ static void decode(int batches)
 		[CHECKOUT_CONFLICT] = "conflict",
 		[CHECKOUT_DECLINED] = "declined",
 		[CHECKOUT_DELAYED] = "delayed",
+		[CHECKOUT_UNFILTERED] = "unfiltered",
 	};
 	struct strbuf in = STRBUF_INIT;
 	size_t pos = 0;
@@ -230,9 +236,10 @@ static void print_stat(const char **paths)
 
 int cmd__checkout_wire(int argc, const char **argv)
 {
-	int split = 0, batches = 0;
+	int split = 0, batches = 0, collect = 0;
 	struct option options[] = {
 		OPT_INTEGER(0, "split", &split, "items in a frame"),
+		OPT_BOOL(0, "collect", &collect, "ask for what was delayed"),
 		OPT_BOOL(0, "batches", &batches, "print a line for each frame"),
 		OPT_END()
 	};
@@ -255,7 +262,7 @@ int cmd__checkout_wire(int argc, const char **argv)
 	}
 	setup_git_directory(the_repository);
 	if (!strcmp(argv[0], "encode"))
-		encode(split);
+		encode(split, collect);
 	else if (!strcmp(argv[0], "decode"))
 		decode(batches);
 	else

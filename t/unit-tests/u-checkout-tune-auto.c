@@ -361,9 +361,9 @@ void test_checkout_tune_auto__filters(void)
 
 	for (int threshold = -1; threshold < 200; threshold += 101) {
 		tune_auto_init(&tune, threshold, &now);
-		now.filtered = TUNE_WORTH_FILTERED - 1;
+		now.filter_cost = TUNE_WORTH_FILTERS - 1;
 		cl_assert(!tune_auto_is_worth(&tune, &now));
-		now.filtered = TUNE_WORTH_FILTERED;
+		now.filter_cost = TUNE_WORTH_FILTERS;
 		cl_assert_equal_i(tune_auto_is_worth(&tune, &now),
 				  threshold < 0);
 	}

@@ -10,7 +10,7 @@
 
 #define HEAD 8		/* length and type */
 #define MAX_ITEMS 8
-#define MAX_RESULTS 5
+#define MAX_RESULTS 6
 
 static const struct git_hash_algo *sha1 = &hash_algos[GIT_HASH_SHA1];
 static const struct git_hash_algo *sha256 = &hash_algos[GIT_HASH_SHA256];
@@ -65,6 +65,7 @@ static size_t sample_items(struct checkout_item *items,
 	items[2].conv.encoding = "UTF-16LE-BOM";
 
 	init_item(&items[3], algo, UINT32_MAX, "dir/old");
+	items[3].again = 1;
 	items[3].old_mode = S_IFREG | 0755;
 	fill_sd(&items[3].old_sd, 1);
 
@@ -80,6 +81,7 @@ static size_t sample_items(struct checkout_item *items,
 
 	init_item(&items[5], algo, 5, "filter");
 	items[5].conv.filter = "tr \n a-z";
+	items[5].conv.required = 1;
 
 	init_item(&items[6], algo, 6, "process");
 	items[6].conv.filter = "p";
@@ -113,6 +115,8 @@ static size_t sample_results(struct checkout_result *results)
 	fill_sd(&results[3].sd, 3);
 	results[4].id = 4;
 	results[4].status = CHECKOUT_DELAYED;
+	results[5].id = 5;
+	results[5].status = CHECKOUT_UNFILTERED;
 	return MAX_RESULTS;
 }
 
@@ -157,6 +161,8 @@ static void check_item(const struct checkout_item *a,
 	cl_assert_equal_i(!a->conv.filter, !b->conv.filter);
 	if (a->conv.filter)
 		cl_assert_equal_s(a->conv.filter, b->conv.filter);
+	cl_assert_equal_i(a->again, b->again);
+	cl_assert_equal_i(a->conv.required, b->conv.required);
 	cl_assert_equal_i(a->conv.is_process, b->conv.is_process);
 	cl_assert_equal_i(a->conv.can_delay, b->conv.can_delay);
 	cl_assert_equal_u(a->old_mode, b->old_mode);
@@ -225,7 +231,8 @@ static int decode(const char *buf, size_t len,
 			cl_assert(result.status == CHECKOUT_WRITTEN ||
 				  result.status == CHECKOUT_CONFLICT ||
 				  result.status == CHECKOUT_DECLINED ||
-				  result.status == CHECKOUT_DELAYED);
+				  result.status == CHECKOUT_DELAYED ||
+				  result.status == CHECKOUT_UNFILTERED);
 			if (result.has_sd)
 				cl_assert_equal_i(result.status,
 						  CHECKOUT_WRITTEN);
@@ -352,7 +359,7 @@ void test_checkout_wire__results(void)
 
 	put_results(&buf, &summary, results, nr);
 	cl_assert_equal_i(wire_next_frame(buf.buf, buf.len, &frame), buf.len);
-	cl_assert(frame.type == WIRE_RESULTS || frame.type == WIRE_LATE);
+	cl_assert_equal_u(frame.type, WIRE_RESULTS);
 	wire_open_frame(&cursor, &frame);
 	cl_assert_equal_i(wire_get_summary(&cursor, &got_summary), 1);
 	cl_assert_equal_u(got_summary.busy_ns, summary.busy_ns);
@@ -667,6 +674,8 @@ void test_checkout_wire__frame_type(void)
 	const uint32_t bad[] = { 0, 1, UINT32_MAX, WIRE_ITEMS + 1,
 				 WIRE_ITEMS & 0xffffff, WIRE_RESULTS - 1,
 				 0x6974656d };
+	const uint32_t good[] = { WIRE_ITEMS, WIRE_COLLECT, WIRE_RESULTS,
+				  WIRE_LATE };
 	char head[HEAD] = { 0 };
 	struct wire_frame frame;
 
@@ -675,10 +684,11 @@ void test_checkout_wire__frame_type(void)
 		cl_assert_equal_i(wire_next_frame(head, sizeof(head), &frame),
 				  -1);
 	}
-	put_be32(head + 4, WIRE_ITEMS);
-	cl_assert_equal_i(wire_next_frame(head, sizeof(head), &frame), HEAD);
-	put_be32(head + 4, WIRE_RESULTS);
-	cl_assert_equal_i(wire_next_frame(head, sizeof(head), &frame), HEAD);
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		put_be32(head + 4, good[i]);
+		cl_assert_equal_i(wire_next_frame(head, sizeof(head), &frame),
+				  HEAD);
+	}
 }
 
 /* The largest item that fits into a frame. */
@@ -790,10 +800,11 @@ void test_checkout_wire__flags(void)
 
 	for (int flags = 0; flags < 256; flags++) {
 		/*
-		 * "ident" takes no further bytes; for the others there are
-		 * none, and the rest is unknown.
+		 * "ident" and "again" take no further bytes; for the others
+		 * there are none.
 		 */
-		if (decode_plain_with(flags_at, flags) != (flags < 2 ? 1 : -1))
+		if (decode_plain_with(flags_at, flags) !=
+		    ((flags & ~0x81) ? -1 : 1))
 			cl_failf("flags: %x", (unsigned)flags);
 	}
 }
@@ -848,9 +859,9 @@ void test_checkout_wire__filter_flags(void)
 	item.conv.filter = "cat";
 	put_items(&buf, &item, 1, sha1);
 	for (int flags = 0; flags < 256; flags++) {
-		int good = flags == 0x08 || flags == 0x18 || flags == 0x38 ||
-			flags == 0x09 || flags == 0x19 || flags == 0x39 ||
-			flags == 0x02 || flags == 0x03; /* an encoding */
+		int kind = flags & ~0xc1;	/* ident, required, again */
+		int good = kind == 0x08 || kind == 0x18 || kind == 0x38 ||
+			(flags & ~0x81) == 0x02;	/* an encoding */
 
 		buf.buf[flags_at] = flags;
 		if (decode(buf.buf, buf.len, sha1, &nr) != (good ? 1 : -1))
@@ -879,7 +890,8 @@ void test_checkout_wire__status(void)
 		    (status == CHECKOUT_WRITTEN ||
 		     status == CHECKOUT_CONFLICT ||
 		     status == CHECKOUT_DECLINED ||
-		     status == CHECKOUT_DELAYED ? 1 : -1))
+		     status == CHECKOUT_DELAYED ||
+		     status == CHECKOUT_UNFILTERED ? 1 : -1))
 			cl_failf("status: %x", (unsigned)status);
 		if (decode(with.buf, with.len, sha1, &nr) !=
 		    (status == (0x80 | CHECKOUT_WRITTEN) ? 1 : -1))
