@@ -31,8 +31,8 @@
 
 static const char * const checkout_worker_usage[] = {
 	"git checkout--worker --protocol=<n> [--root=<dir>] [--stat]\n"
-	"                     [--filters [--filter-stderr=<fd>] [--git-prefix=<prefix>]\n"
-	"                      [--ref=<ref>] [--treeish=<oid>]]",
+	"                     [--filters] [--filter-stderr=<fd>] [--git-prefix=<prefix>]\n"
+	"                     [--ref=<ref>] [--treeish=<oid>]",
 	NULL
 };
 
