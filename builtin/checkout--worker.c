@@ -78,8 +78,24 @@ static void set_mark(struct mark *mark, const struct checkout_writer *writer)
 {
 	mark->ns = getnanotime();
 	mark->run_ns = run_clock_ns();
-	mark->filter_ns = writer->smudge ? smudge_run_ns(writer->smudge) : 0;
 	mark->bytes = writer->bytes;
+}
+
+/* To wait for a filter that runs, as far as anybody knows, is no waiting. */
+static void add_filter_time(struct wire_summary *summary,
+			    const struct mark *mark,
+			    const struct checkout_smudge *smudge)
+{
+	uint64_t filter_ns = smudge_run_ns(smudge);
+
+	if (smudge->met && !filter_ns)
+		summary->run_ns = summary->busy_ns;
+
+	/* Some of it is lost when a process ends before it is reaped. */
+	if (filter_ns > mark->filter_ns)
+		summary->run_ns += filter_ns - mark->filter_ns;
+	if (summary->run_ns > summary->busy_ns)
+		summary->run_ns = summary->busy_ns;
 }
 
 /* Append a frame with results, which took from the mark until now, to `out`. */
@@ -95,16 +111,8 @@ static void add_results(struct strbuf *out, enum wire_type type,
 	};
 	size_t start;
 
-	/* To wait for a filter that runs is no waiting. */
-	if (summary.run_ns && writer->smudge) {
-		uint64_t filter_ns = smudge_run_ns(writer->smudge);
-
-		/* Some of it is lost when a process ends before it is reaped. */
-		if (filter_ns > mark->filter_ns)
-			summary.run_ns += filter_ns - mark->filter_ns;
-		if (summary.run_ns > summary.busy_ns)
-			summary.run_ns = summary.busy_ns;
-	}
+	if (summary.run_ns && writer->smudge && type != WIRE_LATE)
+		add_filter_time(&summary, mark, writer->smudge);
 	stats->busy_ns += summary.busy_ns;
 	stats->run_ns += summary.run_ns;
 
@@ -136,6 +144,7 @@ static int do_batch(struct checkout_writer *writer,
 		return error(_("checkout worker received a frame of the wrong type"));
 
 	set_mark(&mark, writer);
+	mark.filter_ns = writer->smudge ? smudge_run_ns(writer->smudge) : 0;
 	writer_begin_batch(writer);
 	wire_open_frame(&cursor, frame);
 	while ((ret = wire_get_item(&cursor, &item,

@@ -38,12 +38,26 @@ static void take_sample(const struct parallel_checkout *pc,
 	memset(now, 0, sizeof(*now));
 	now->now_ns = getnanotime();
 	now->busy_ns = d->alone_ns;
-	now->entries = d->alone_entries + d->pool.stats.entries;
+	now->entries = d->alone_entries + d->pool.stats.entries - pc->delayed;
 	now->bytes = d->alone_bytes + d->pool.stats.bytes;
 	now->run_ns = d->alone_run_ns + d->pool.stats.run_ns;
 	now->queued = pc->queue.queued;
 	now->filter_cost = pc->filtered.queued_cost;
 	now->complete = is_complete(pc);
+	now->starting = pc->filtered.met && pool_is_starting(&d->pool);
+}
+
+/* Measure how the main process does from now on. */
+static void observe(struct parallel_checkout *pc)
+{
+	struct checkout_dispatch *d = &pc->dispatch;
+	struct tune_sample now;
+
+	d->observed_ns = d->alone_ns;
+	d->observed_entries = d->alone_entries;
+	d->observed_running_ns = run_clock_ns();
+	take_sample(pc, &now);
+	tune_auto_observe(&d->tune, &now);
 }
 
 int pc_init_dispatch(struct parallel_checkout *pc)
@@ -55,6 +69,7 @@ int pc_init_dispatch(struct parallel_checkout *pc)
 
 	take_sample(pc, &now);
 	tune_auto_init(&pc->dispatch.tune, pc->config.threshold, &now);
+	pc->dispatch.from_first = have_parallel_filters();
 	return !tune_auto_should_queue(&pc->dispatch.tune, 0);
 }
 
@@ -69,14 +84,8 @@ int pc_reconsider_workers(struct parallel_checkout *pc)
 	struct checkout_dispatch *d = &pc->dispatch;
 
 	if (tune_auto_should_observe(&d->tune, d->alone_ns)) {
-		struct tune_sample now;
-
 		/* At least one more, to see how it does. */
-		d->observed_ns = d->alone_ns;
-		d->observed_entries = d->alone_entries;
-		d->observed_running_ns = run_clock_ns();
-		take_sample(pc, &now);
-		tune_auto_observe(&d->tune, &now);
+		observe(pc);
 		return 0;
 	}
 	if (pc->at_once || !tune_auto_should_queue(&d->tune, d->alone_ns))
@@ -89,10 +98,15 @@ int pc_write_alone(struct parallel_checkout *pc,
 		   const struct queued_entry *entry)
 {
 	struct checkout_dispatch *d = &pc->dispatch;
-	uint64_t start_ns = getnanotime();
+	uint64_t start_ns;
 
+	if (d->from_first && !d->tune.observed)
+		observe(pc);
+	start_ns = getnanotime();
 	if (pc_write_here(pc, entry))
 		return -1;
+	if (d->from_first)
+		d->alone_run_ns = run_clock_since(d->observed_running_ns);
 	d->alone_entries++;
 	d->alone_bytes = pc->writer.bytes;
 	pc_advance_throughput(pc);
@@ -116,6 +130,20 @@ static void unqueue(struct parallel_checkout *pc, uint32_t id)
 	pc->filtered.queued_cost -= pc->entries[id].filter_cost;
 }
 
+/*
+ * What is known about the speed is about entries without filters, until the first
+ * ones that have any are sent.
+ */
+static void forget_speed(struct parallel_checkout *pc)
+{
+	struct checkout_dispatch *d = &pc->dispatch;
+
+	pc->filtered.sent = 1;
+	d->observed_entries = d->pool.stats.entries + d->alone_entries;
+	d->observed_ns = d->pool.stats.busy_ns + d->alone_ns;
+	d->observed_run_ns = d->pool.stats.run_ns + d->alone_run_ns;
+}
+
 /* Give the next entries of the queue to a worker. */
 static void send_batch(struct parallel_checkout *pc, int worker)
 {
@@ -126,11 +154,14 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 		.queued = pc->queue.queued,
 		.complete = is_complete(pc),
 		.is_judged = !pc->config.nr,
+		.first_filters = pc->filtered.queued_cost &&
+			!pc->filtered.answered,
 		.entries = d->pool.stats.entries + d->alone_entries -
 			d->observed_entries,
 		.busy_ns = d->pool.stats.busy_ns + d->alone_ns -
 			d->observed_ns,
-		.run_ns = d->pool.stats.run_ns + d->alone_run_ns,
+		.run_ns = d->pool.stats.run_ns + d->alone_run_ns -
+			d->observed_run_ns,
 	};
 	int by_directory = tune_is_waiting(&now);
 	size_t size = tune_batch_size(&now), n = 0;
@@ -196,6 +227,7 @@ static void take_result(struct parallel_checkout *pc,
 		pc_put_off(pc, entry);
 		return;
 	}
+	pc->filtered.answered |= !!entry->filter_cost;
 	if (!entry->remove)
 		pc_entry_written(pc, entry->ce, entry->nr_checkouts, result);
 	pc_advance_progress(pc);
@@ -284,6 +316,8 @@ static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 	d->is_looking = 1;
 	if (!pc->config.nr && pc->queue.queued)
 		adjust_workers(pc);
+	if (pc->filtered.queued_cost && !pc->filtered.sent)
+		forget_speed(pc);
 	while (pc->queue.queued &&
 	       (worker = pool_free_worker(&d->pool)) >= 0)
 		send_batch(pc, worker);
@@ -363,7 +397,7 @@ static int choose_workers(struct parallel_checkout *pc)
 
 	/* Reading the limits costs more than all that comes before. */
 	if (!d->cores) {
-		limits_read(&limits, "", pc->filtered.met);
+		limits_read(&limits, "", have_parallel_filters());
 		d->cores = limits.cores;
 		tune_auto_limit(&d->tune, limits.cores, limits.max_workers);
 	}
@@ -402,30 +436,56 @@ void pc_keep_workers_busy(struct parallel_checkout *pc)
 		look_at_workers(pc, 0);
 }
 
+static void write_one_here(struct parallel_checkout *pc, uint32_t id)
+{
+	struct queued_entry *entry = &pc->entries[id];
+
+	if (entry->filter_cost) {
+		int has_earlier = pc->put_offs;
+
+		/* in the order of the entries, if that can be had */
+		pc_put_off(pc, entry);
+		if (!has_earlier)
+			pc_write_one_put_off(pc, id);
+	} else if (pc_write_here(pc, entry)) {
+		pc->declined++;
+		pc_put_off(pc, entry);
+	} else {
+		entry->status = CHECKOUT_WRITTEN;
+		pc_advance_throughput(pc);
+		pc_advance_progress(pc);
+	}
+}
+
 /*
  * Write what is queued in this process: there are too few entries, or no
  * workers.
  */
 static void write_queued_here(struct parallel_checkout *pc)
 {
+	struct checkout_dispatch *d = &pc->dispatch;
 	uint32_t id;
 
 	while (!queue_first(&pc->queue, &id)) {
-		unqueue(pc, id);
-		if (pc->entries[id].filter_cost) {
-			int has_earlier = pc->put_offs;
+		uint64_t start_ns;
 
-			/* in the order of the entries, if that can be had */
-			pc_put_off(pc, &pc->entries[id]);
-			if (!has_earlier)
-				pc_write_one_put_off(pc, id);
-		} else if (pc_write_here(pc, &pc->entries[id])) {
-			pc->declined++;
-			pc_put_off(pc, &pc->entries[id]);
-		} else {
-			pc->entries[id].status = CHECKOUT_WRITTEN;
-			pc_advance_throughput(pc);
-			pc_advance_progress(pc);
+		if (d->from_first && !d->tune.observed)
+			observe(pc);
+		start_ns = getnanotime();
+		unqueue(pc, id);
+		write_one_here(pc, id);
+		if (!d->from_first || d->pool_started ||
+		    pc->entries[id].filter_cost)
+			continue;
+
+		/* If it was only queued for a filter, nothing was known. */
+		d->alone_entries++;
+		d->alone_ns += getnanotime() - start_ns;
+		if (tune_auto_should_queue(&d->tune, d->alone_ns)) {
+			d->alone_run_ns =
+				run_clock_since(d->observed_running_ns);
+			pc_start_workers(pc);
+			pc_drain(pc);
 		}
 	}
 }

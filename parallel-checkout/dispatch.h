@@ -36,7 +36,11 @@ struct checkout_dispatch {
 	 * observed; and for how long it ran from then on while it was alone.
 	 */
 	uint64_t observed_ns, observed_entries, observed_running_ns;
+	uint64_t observed_run_ns;
 	uint64_t alone_run_ns;
+
+	/* Observe it from its first entry on, which may be .gitattributes alone. */
+	unsigned from_first : 1;
 };
 
 /*

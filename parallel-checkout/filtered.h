@@ -25,6 +25,8 @@ struct checkout_filtered {
 	size_t queued_cost;	/* of those in the queue; see tune.h */
 	size_t delayed;		/* how many the workers hold */
 	unsigned met : 1;	/* there has been one */
+	unsigned sent : 1;	/* to a worker */
+	unsigned answered : 1;	/* and written */
 	unsigned stopped : 1;	/* a filter that is required has failed */
 };
 

@@ -216,6 +216,14 @@ int pool_in_use(const struct worker_pool *pool)
 	return n;
 }
 
+int pool_is_starting(const struct worker_pool *pool)
+{
+	for (int i = 0; i < pool->in_use; i++)
+		if (pool->workers[i].running && !pool->workers[i].answered)
+			return 1;
+	return 0;
+}
+
 int pool_free_worker(const struct worker_pool *pool)
 {
 	int best = -1, fewest = POOL_BATCHES_PER_WORKER;
@@ -259,6 +267,7 @@ int pool_add_item(struct worker_pool *pool, int nr,
 		worker->ids_first = 0;
 	}
 	worker->filters |= !!item->conv.filter;
+	worker->may_delay |= item->conv.can_delay;
 	worker->batch_len[worker->batches]++;
 	ALLOC_GROW(worker->ids, worker->ids_nr + 1, worker->ids_alloc);
 	worker->ids[worker->ids_nr++] = item->id;
@@ -270,6 +279,10 @@ void pool_end_batch(struct worker_pool *pool, int nr)
 {
 	struct pool_worker *worker = &pool->workers[nr];
 
+	if (!worker->batch_len[worker->batches]) {
+		strbuf_setlen(&worker->out, worker->batch_start);
+		return;
+	}
 	wire_end_frame(&worker->out, worker->batch_start);
 	if (!worker->batches++) {
 		worker->silent_ns = 0;
@@ -377,7 +390,8 @@ static int is_expected_result(struct worker_pool *pool,
 			      const struct checkout_result *result, size_t nth)
 {
 	if (nth == worker->batch_len[0] ||
-	    worker->ids[worker->ids_first] != result->id)
+	    worker->ids[worker->ids_first] != result->id ||
+	    (result->status == CHECKOUT_DELAYED && !worker->may_delay))
 		return 0;
 	worker->ids_first++;
 	if (result->status == CHECKOUT_DELAYED)

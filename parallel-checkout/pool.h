@@ -65,6 +65,7 @@ struct pool_worker {
 	 * which may take any time.
 	 */
 	unsigned filters : 1;
+	unsigned may_delay : 1;	/* it was ever given something that may be */
 };
 
 struct pool_stats {
@@ -144,6 +145,9 @@ void pool_use(struct worker_pool *pool, int nr);
 /* How many running workers are in use? */
 int pool_in_use(const struct worker_pool *pool);
 
+/* Is there a worker in use that has not answered a batch yet? */
+int pool_is_starting(const struct worker_pool *pool);
+
 /*
  * Returns the worker in use that has the fewest unanswered batches, or -1 if
  * none in use takes any more: they have POOL_BATCHES_PER_WORKER of them, or are
@@ -155,7 +159,8 @@ int pool_free_worker(const struct worker_pool *pool);
  * Give a batch to a worker, which is one that pool_free_worker() returned.
  * pool_add_item() returns -1, and does nothing, if the batch has no room for
  * the item; an empty one has room for any item whose path is not longer than
- * POOL_MAX_PATH. Nothing is written before the next pool_poll().
+ * POOL_MAX_PATH. Nothing is written before the next pool_poll(), and a batch
+ * without an item is none.
  */
 #define POOL_MAX_PATH (WIRE_MAX_PAYLOAD / 2)
 

@@ -19,9 +19,10 @@ uint64_t run_clock_ns(void);
 uint64_t run_clock_since(uint64_t start_ns);
 
 /*
- * The processor time of a child that is running, and of all that were waited
- * for, in ns; 0 where nobody knows. A child that waits for a processor does not
- * count. See clock_getcpuclockid(3), getrusage(2).
+ * The same of all threads of a child that is running, and the processor time of
+ * all that were waited for, in ns; 0 where nobody knows. The latter does not
+ * have the time for which they waited for a processor. See
+ * clock_getcpuclockid(3), getrusage(2).
  */
 uint64_t run_clock_of_child(pid_t pid);
 uint64_t run_clock_of_past_children(void);

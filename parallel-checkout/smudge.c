@@ -79,6 +79,7 @@ enum checkout_status smudge_run(struct checkout_smudge *smudge,
 	};
 	struct checkout_metadata meta;
 
+	smudge->met = 1;
 	if (command.is_process)
 		string_list_insert(&smudge->processes, command.cmd);
 	clone_checkout_metadata(&meta, &smudge->meta, &item->oid);

@@ -27,6 +27,7 @@ struct checkout_smudge {
 	struct string_list processes;	/* commands that were run */
 
 	unsigned stopped : 1;		/* one that is required has failed */
+	unsigned met : 1;		/* a filter has been run, or tried */
 
 	/* Of these, what a filter says is available, from next_available on. */
 	struct string_list available;
@@ -75,7 +76,7 @@ int smudge_next_failed(struct checkout_smudge *smudge,
 void smudge_free_item(struct checkout_item *item);
 
 /*
- * The processor time that filters have used, in ns, as far as it is known; see
+ * For how long filters have been running, in ns, as far as it is known; see
  * run-clock.h.
  */
 uint64_t smudge_run_ns(const struct checkout_smudge *smudge);

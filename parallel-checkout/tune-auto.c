@@ -32,6 +32,13 @@
 #define FIRST_WAITING_WORKERS 8
 
 /*
+ * More workers are started only if the others would take so many times as long
+ * as it took to start these. Where each starts a filter on a slow file system,
+ * that is half a second.
+ */
+#define WORTH_STARTS 2
+
+/*
  * A number of workers is judged by an interval of at least this length, in
  * which each worker has done some entries. The first results of new workers
  * are late, and do not count.
@@ -91,6 +98,11 @@ static void change_workers(struct tune_auto *tune,
 	begin_phase(tune, now, TUNE_SETTLING);
 }
 
+static int has_filters(const struct tune_sample *now)
+{
+	return now->filter_cost >= TUNE_WORTH_FILTERS;
+}
+
 /*
  * The part of the time since the phase began for which those who write have
  * been running, each of them. The main process does more than writing, and may
@@ -105,6 +117,9 @@ static double running(const struct tune_auto *tune,
 		now->now_ns - tune->since_ns;
 	int writers = tune->workers ? tune->workers : 1;
 
+	/* A single entry may have had bad luck. */
+	if (has_filters(now) && passed < NOTABLE_NS)
+		return 1;
 	return now->run_ns && passed > 0 ?
 		(now->run_ns - tune->since_run_ns) / passed / writers : 1;
 }
@@ -145,7 +160,7 @@ int tune_auto_is_worth(const struct tune_auto *tune,
 {
 	if (now->queued < 2)
 		return 0;
-	if (tune->threshold < 0 && now->filter_cost >= TUNE_WORTH_FILTERS)
+	if (tune->threshold < 0 && has_filters(now))
 		return 1;
 	if (tune->threshold >= 0)
 		return now->queued >= (size_t)tune->threshold &&
@@ -167,18 +182,45 @@ int tune_auto_start(struct tune_auto *tune, const struct tune_sample *now)
 	if (now->complete && now->queued < (size_t)workers)
 		workers = now->queued;
 
-	/* Of two processors it is known that they do more than one. */
-	if (waiting && now->busy_ns) {
+	/*
+	 * Of two processors it is known that they do more than one, and entries
+	 * with filters are not what the main process has written.
+	 */
+	if (waiting && now->busy_ns && !has_filters(now)) {
 		tune->last_workers = 1;
 		tune->last_rate = work(now) * 1e9 / now->busy_ns;
 	}
 	change_workers(tune, now, workers, tune->threshold >= 0 ?
 		       "there are enough entries" :
-		       now->filter_cost >= TUNE_WORTH_FILTERS ?
+		       has_filters(now) ?
 		       "there are filters to be run" : waiting ?
 		       "the main process has waited" :
 		       "the main process has been busy");
 	return workers;
+}
+
+/*
+ * Each trial with filters costs their start, so there are fewer: what they did
+ * before workers were started, which would have told, is not known.
+ */
+static int next_number(const struct tune_auto *tune,
+		       const struct tune_sample *now)
+{
+	int next = 2 * tune->workers;
+
+	return has_filters(now) && next < FIRST_WAITING_WORKERS &&
+		running(tune, now) < TUNE_WAITING ? FIRST_WAITING_WORKERS : next;
+}
+
+/* How long the workers that there are will take for what is queued. */
+static uint64_t rest_ns(const struct tune_auto *tune,
+			const struct tune_sample *now)
+{
+	uint64_t entries = now->entries - tune->since_entries;
+
+	return entries ?
+		(now->now_ns - tune->since_ns) / entries * now->queued :
+		UINT64_MAX;
 }
 
 /*
@@ -197,9 +239,10 @@ static void try_another(struct tune_auto *tune, const struct tune_sample *now,
 		part * tune->workers < tune->cores;
 	int most = need_none ? tune->max_workers :
 		at_most(tune->cores, tune->max_workers);
-	int more = at_most(2 * tune->workers, most);
+	int more = at_most(next_number(tune, now), most);
 	int has_time = !now->complete ||
-		now->queued >= 2 * (size_t)more * ENTRIES_PER_WORKER;
+		(now->queued >= 2 * (size_t)more * ENTRIES_PER_WORKER &&
+		 rest_ns(tune, now) >= WORTH_STARTS * tune->start_ns);
 
 	tune->last_workers = tune->workers;
 	tune->last_rate = rate;
@@ -248,8 +291,10 @@ int tune_auto_next(struct tune_auto *tune, const struct tune_sample *now)
 	case TUNE_ALONE:
 		break;
 	case TUNE_SETTLING:
-		if (passed >= SETTLE_NS && has_enough)
-			begin_phase(tune, now, TUNE_MEASURING);
+		if (passed < SETTLE_NS || !has_enough || now->starting)
+			break;
+		tune->start_ns = passed;
+		begin_phase(tune, now, TUNE_MEASURING);
 		break;
 	case TUNE_MEASURING:
 		if (passed >= MEASURE_NS && has_enough)

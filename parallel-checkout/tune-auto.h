@@ -32,6 +32,8 @@ struct tune_auto {
 	uint64_t since_ns, since_work, since_entries;
 	uint64_t since_busy_ns, since_run_ns;
 
+	uint64_t start_ns;	/* it took for the last workers to begin */
+
 	/* How long to hold a number; doubled when a trial was in vain. */
 	uint64_t hold_ns;
 
@@ -55,6 +57,7 @@ struct tune_sample {
 	size_t queued;		/* entries not given to a worker yet */
 	size_t filter_cost;	/* of their filters; see TUNE_WORTH_FILTERS */
 	unsigned complete : 1;	/* the queue will not grow any more */
+	unsigned starting : 1;	/* some workers have not done any yet */
 };
 
 /* Start with no worker. Of the sample, the times are used. */

@@ -210,7 +210,7 @@ test_expect_success 'with nothing set, there are workers for many, and none for 
 	check_out auto checkout -q main &&
 	keep_files out &&
 	same_files &&
-	if test $(test-tool online-cpus) -gt 1
+	if test $(nproc 2>/dev/null || echo 1) -gt 1
 	then
 		test $(by_workers "name=one smudge") -gt 0
 	fi &&
@@ -218,6 +218,27 @@ test_expect_success 'with nothing set, there are workers for many, and none for 
 	check_out_again auto checkout -q -f &&
 	test $(started "name=one smudge") = 2 &&
 	test $(started checkout--worker) = 0
+'
+
+test_expect_success 'one file with a filter keeps no others from workers' '
+	git init -q plain &&
+	test_when_finished "rm -rf plain" &&
+	echo "*.one filter=one" >plain/.gitattributes &&
+	test_write_lines one two >plain/a.one &&
+	for i in $(test_seq 100)
+	do
+		test-tool genrandom $i 400000 >plain/f$i || return 1
+	done &&
+	git -C plain add . &&
+	git -C plain commit -q -m plain &&
+	rm plain/f* plain/a.one &&
+	rm -f trace &&
+	GIT_TRACE2_EVENT="$TRASH/trace" git -C plain checkout -q -f &&
+	git -C plain diff-files --exit-code &&
+	if test $(nproc 2>/dev/null || echo 1) -gt 1
+	then
+		test $(started checkout--worker) -gt 0
+	fi
 '
 
 test_expect_success 'a command for each file counts as six files' '

@@ -372,3 +372,71 @@ void test_checkout_tune_auto__filters(void)
 	cl_assert_equal_i(tune_auto_start(&tune, &now), 2);
 	cl_assert_equal_s(tune.why, "there are filters to be run");
 }
+
+static void start_with_filters(struct tune_auto *tune, struct tune_sample *now)
+{
+	tune_auto_init(tune, -1, now);
+	tune_auto_observe(tune, now);
+	tune_auto_limit(tune, 2, 64);
+	now->filter_cost = now->queued = 1000;
+	now->complete = 1;
+}
+
+/* What .gitattributes took tells, if it is enough to tell anything. */
+void test_checkout_tune_auto__filters_waiting(void)
+{
+	const uint64_t ms = 1000 * 1000;
+	struct tune_sample now = { 0 };
+	struct tune_auto tune;
+
+	start_with_filters(&tune, &now);
+	now.busy_ns = 1 * ms;
+	now.run_ns = ms / 10;
+	cl_assert_equal_i(tune_auto_start(&tune, &now), 2);
+
+	memset(&now, 0, sizeof(now));
+	start_with_filters(&tune, &now);
+	now.busy_ns = 5 * ms;
+	now.run_ns = ms / 2;
+	cl_assert_equal_i(tune_auto_start(&tune, &now), 8);
+
+	/* .gitattributes itself went faster, but does not matter */
+	cl_assert_equal_i(tune.last_workers, 0);
+}
+
+/*
+ * Workers that have not done anything are not judged; the next trial has more of
+ * them at once, and there is none if starting them would take too long.
+ */
+void test_checkout_tune_auto__filters_start(void)
+{
+	const uint64_t ms = 1000 * 1000;
+
+	for (int left = 100; left <= 2000; left += 1900) {
+		struct tune_sample now = { 0 };
+		struct tune_auto tune;
+
+		start_with_filters(&tune, &now);
+		now.busy_ns = ms / 2;
+		now.starting = 1;
+		cl_assert_equal_i(tune_auto_start(&tune, &now), 2);
+		for (int i = 0; i < 10; i++) {
+			now.now_ns += 50 * ms;
+			now.entries += 5;
+			now.run_ns += 1 * ms;
+			cl_assert_equal_i(tune_auto_next(&tune, &now), 2);
+			cl_assert_equal_i(tune.phase, TUNE_SETTLING);
+		}
+
+		/* 100 entries in a second, of which half went by */
+		now.starting = 0;
+		cl_assert_equal_i(tune_auto_next(&tune, &now), 2);
+		cl_assert_equal_i(tune.phase, TUNE_MEASURING);
+		now.now_ns += 50 * ms;
+		now.entries += 5;
+		now.run_ns += 1 * ms;
+		now.queued = left - 1;
+		cl_assert_equal_i(tune_auto_next(&tune, &now),
+				  left == 100 ? 2 : 8);
+	}
+}
