@@ -90,8 +90,15 @@ int pc_reconsider_workers(struct parallel_checkout *pc)
 	}
 	if (pc->at_once || !tune_auto_should_queue(&d->tune, d->alone_ns))
 		return 0;
-	d->alone_run_ns = run_clock_since(d->observed_running_ns);
+	pc_note_alone(pc);
 	return 1;
+}
+
+void pc_note_alone(struct parallel_checkout *pc)
+{
+	struct checkout_dispatch *d = &pc->dispatch;
+
+	d->alone_run_ns = run_clock_since(d->observed_running_ns);
 }
 
 int pc_write_alone(struct parallel_checkout *pc,
@@ -105,8 +112,6 @@ int pc_write_alone(struct parallel_checkout *pc,
 	start_ns = getnanotime();
 	if (pc_write_here(pc, entry))
 		return -1;
-	if (d->from_first)
-		d->alone_run_ns = run_clock_since(d->observed_running_ns);
 	d->alone_entries++;
 	d->alone_bytes = pc->writer.bytes;
 	pc_advance_throughput(pc);
@@ -266,7 +271,7 @@ static void start_more(struct parallel_checkout *pc, int nr)
 {
 	struct checkout_dispatch *d = &pc->dispatch;
 	struct strvec args = STRVEC_INIT;
-	int started;
+	int room, started;
 
 	strvec_push(&args, "checkout--worker");
 	if (*pc->root)
@@ -276,7 +281,9 @@ static void start_more(struct parallel_checkout *pc, int nr)
 	if (have_parallel_filters())
 		add_filter_args(pc, &args);
 
-	started = pool_start(&d->pool, nr, &args);
+	room = limits_by_descriptors() - d->pool.nr;
+	started = room > 0 ?
+		pool_start(&d->pool, nr < room ? nr : room, &args) : 0;
 	d->workers_started += started;
 	if (started < nr) {
 		if (pc->config.nr)
@@ -368,6 +375,14 @@ static size_t max_entries(const struct parallel_checkout *pc)
 	return queued > istate->cache_nr ? queued : istate->cache_nr;
 }
 
+static int is_worth_workers(const struct parallel_checkout *pc)
+{
+	struct tune_sample now;
+
+	take_sample(pc, &now);
+	return tune_auto_is_worth(&pc->dispatch.tune, &now);
+}
+
 /* How many workers to start for what is queued; 0 for none. */
 static int choose_workers(struct parallel_checkout *pc)
 {
@@ -389,10 +404,8 @@ static int choose_workers(struct parallel_checkout *pc)
 	}
 
 	if (!pc->queue.queued ||
-	    (!is_complete(pc) && pc->queue.queued % ENTRIES_PER_DECISION))
-		return 0;
-	take_sample(pc, &now);
-	if (!tune_auto_is_worth(&d->tune, &now))
+	    (!is_complete(pc) && pc->queue.queued % ENTRIES_PER_DECISION) ||
+	    !is_worth_workers(pc))
 		return 0;
 
 	/* Reading the limits costs more than all that comes before. */
@@ -401,6 +414,7 @@ static int choose_workers(struct parallel_checkout *pc)
 		d->cores = limits.cores;
 		tune_auto_limit(&d->tune, limits.cores, limits.max_workers);
 	}
+	take_sample(pc, &now);
 	return tune_auto_start(&d->tune, &now);
 }
 
@@ -481,9 +495,9 @@ static void write_queued_here(struct parallel_checkout *pc)
 		/* If it was only queued for a filter, nothing was known. */
 		d->alone_entries++;
 		d->alone_ns += getnanotime() - start_ns;
-		if (tune_auto_should_queue(&d->tune, d->alone_ns)) {
-			d->alone_run_ns =
-				run_clock_since(d->observed_running_ns);
+		if (tune_auto_should_queue(&d->tune, d->alone_ns) &&
+		    is_worth_workers(pc)) {
+			pc_note_alone(pc);
 			pc_start_workers(pc);
 			pc_drain(pc);
 		}

@@ -58,6 +58,9 @@ void pc_release_dispatch(struct parallel_checkout *pc);
  */
 int pc_reconsider_workers(struct parallel_checkout *pc);
 
+/* It stops writing alone: note for how long it has been running. */
+void pc_note_alone(struct parallel_checkout *pc);
+
 /*
  * Write an entry as the sequential code would, now. If that has taken a while,
  * and nobody said that it should be so, workers are to do the rest: then the

@@ -84,6 +84,8 @@ enum checkout_filter_turn pc_note_filtered(struct parallel_checkout *pc,
 {
 	struct smudge_command smudge;
 
+	if (pc->phase == PHASE_ALONE)
+		pc_note_alone(pc);
 	pc->filtered.met = 1;
 	entry->filter_cost = pc_filter_cost(entry);
 	pc_note_blob(pc, entry);

@@ -228,17 +228,24 @@ static void read_meminfo(struct checkout_limits *limits, const char *root,
 
 #endif /* __linux__ */
 
-/* Half of them are for others, like packs. */
-static int workers_by_descriptors(void)
+static uintmax_t max_descriptors(void)
 {
-	int workers = INT_MAX;
+	uintmax_t max = UINTMAX_MAX;
 #ifdef RLIMIT_NOFILE
 	struct rlimit limit;
 
 	/* RLIM_INFINITY is a large number. */
 	if (!getrlimit(RLIMIT_NOFILE, &limit))
-		at_most(&workers, limit.rlim_cur / 2 / LIMITS_WORKER_FDS);
+		max = limit.rlim_cur;
 #endif
+	return max;
+}
+
+int limits_by_descriptors(void)
+{
+	int workers = INT_MAX;
+
+	share(&workers, max_descriptors(), LIMITS_OWN_FDS, LIMITS_WORKER_FDS);
 	return workers;
 }
 
@@ -248,7 +255,11 @@ void limits_read(struct checkout_limits *limits,
 	limits->cpus_online = online_cpus();
 	limits->cpus_allowed = limits->cpu_quota = INT_MAX;
 	limits->by_memory = limits->by_processes = INT_MAX;
-	limits->by_descriptors = workers_by_descriptors();
+	limits->by_descriptors = limits_by_descriptors();
+
+	/* Half of many is for others, like packs. */
+	at_most(&limits->by_descriptors,
+		max_descriptors() / 2 / LIMITS_WORKER_FDS);
 
 #ifdef __linux__
 	limits->cpus_allowed = cpus_allowed();

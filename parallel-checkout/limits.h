@@ -33,6 +33,13 @@
 /* Descriptors that a worker takes in the main process: its two pipes. */
 #define LIMITS_WORKER_FDS 2
 
+/*
+ * What the main process needs besides, also if it was told how many workers there
+ * are to be: it runs filters while they wait, of which each long-running one takes
+ * two, and one that is started seven.
+ */
+#define LIMITS_OWN_FDS 32
+
 struct checkout_limits {
 	/* The least of the three that begin with cpu; at least 1. */
 	int cores;
@@ -77,5 +84,8 @@ struct checkout_limits {
  */
 void limits_read(struct checkout_limits *limits, const char *root,
 		 int filters);
+
+/* For how many workers there are descriptors; a system call. */
+int limits_by_descriptors(void);
 
 #endif /* PARALLEL_CHECKOUT_LIMITS_H */

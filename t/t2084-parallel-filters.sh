@@ -241,6 +241,22 @@ test_expect_success 'one file with a filter keeps no others from workers' '
 	fi
 '
 
+test_expect_success ULIMIT_FILE_DESCRIPTORS 'workers leave descriptors to filters of the main process' '
+	test_when_finished "parallel true one process late" &&
+	parallel false one process late &&
+	for n in 1 20
+	do
+		(
+			ulimit -n 48 &&
+			check_out $n checkout -q main
+		) &&
+		keep_files $n &&
+		grep -v "could start only" err | sort >err.$n || return 1
+	done &&
+	test_cmp err.1 err.20 &&
+	git diff --no-index --exit-code 1.files 20.files
+'
+
 test_expect_success 'a command for each file counts as six files' '
 	check_out 1 checkout -q main &&
 	rm -f out/dir/*.one trace &&
@@ -544,8 +560,15 @@ test_expect_success 'progress tells what is delayed' '
 '
 
 test_expect_success 'a worker is killed while its filter runs' '
+	write_script kill-once <<-EOF &&
+	# the worker is the parent of the shell that runs this, and has sent all
+	mkdir "$TRASH/killed" 2>/dev/null || exit 0
+	cat >/dev/null
+	kill -9 \$1
+	exit 1
+	EOF
 	test_driver one smudge \
-		"mkdir \"$TRASH/killed\" 2>/dev/null && kill -9 \$PPID; $FILTER --name=one smudge %f" &&
+		"\"$TRASH/kill-once\" \$PPID || exit; $FILTER --name=one smudge %f" &&
 	rm -rf killed &&
 	check_out 3 checkout -q main &&
 	keep_files out &&

@@ -65,6 +65,25 @@ do
 	'
 done
 
+# Of two files, the first worker is given the first one.
+test_expect_success 'what cannot be delayed is not, whatever a worker says' '
+	test_when_finished "rm -rf two trace" &&
+	git init -q two &&
+	echo one >two/one &&
+	echo two >two/two &&
+	git -C two add . &&
+	rm two/one two/two &&
+	zeros="\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0" &&
+	break_worker "printf \"\0\0\0\35RESL$zeros\4\"; cat >/dev/null; exit" &&
+	test_env GIT_TRACE2_EVENT="$(pwd)/trace" faulty_git -C two \
+		-c checkout.workers=2 -c checkout.thresholdForParallelism=0 \
+		checkout-index -u --all &&
+	trace_value lost_workers trace >actual &&
+	echo 1 >expect &&
+	test_cmp expect actual &&
+	git -C two diff-files --exit-code
+'
+
 test_expect_success 'what a lost worker has written is no collision' '
 	test_when_finished "rm -rf clone" &&
 	# it writes its files, but cannot write its answer

@@ -346,8 +346,8 @@ void test_checkout_limits__descriptors(void)
 		cl_skip(); /* the limit cannot be lowered */
 	limits = take(0);
 	setrlimit(RLIMIT_NOFILE, &before);
-	cl_assert_equal_i(limits.by_descriptors, 10);
-	cl_assert_equal_i(limits.max_workers, 10);
+	cl_assert_equal_i(limits.by_descriptors, 4);
+	cl_assert_equal_i(limits.max_workers, 4);
 #endif
 }
 
