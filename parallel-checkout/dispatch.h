@@ -36,8 +36,10 @@ struct checkout_dispatch {
 	 * observed; and for how long it ran from then on while it was alone.
 	 */
 	uint64_t observed_ns, observed_entries, observed_running_ns;
-	uint64_t observed_run_ns;
 	uint64_t alone_run_ns;
+
+	/* When the first entries with filters are sent, it begins anew: */
+	uint64_t observed_run_ns;	/* what all have run by then */
 
 	/* Observe it from its first entry on, which may be .gitattributes alone. */
 	unsigned from_first : 1;
