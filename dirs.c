@@ -10,6 +10,13 @@
 #include <sys/syscall.h>
 #endif
 
+#ifndef O_NONBLOCK
+#define O_NONBLOCK 0
+#endif
+#ifndef O_NOCTTY
+#define O_NOCTTY 0
+#endif
+
 /*
  * verify_path() lets no path with such a component into the index, so nobody
  * should ask for one.
@@ -214,6 +221,12 @@ static int open_file(struct dir_handles *dirs, const char *name)
 	return open_in_current(dirs, name, O_RDONLY | O_NOFOLLOW, 0);
 }
 
+int dirs_open(struct dir_handles *dirs, const char *name)
+{
+	return open_in_current(dirs, name,
+			       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+}
+
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)
 {
 	return fstatat(current_fd(dirs), name, st, AT_SYMLINK_NOFOLLOW);
@@ -332,6 +345,12 @@ int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
 static int open_file(struct dir_handles *dirs, const char *name)
 {
 	return open_nofollow(whole_path(dirs, name), O_RDONLY | O_CLOEXEC);
+}
+
+int dirs_open(struct dir_handles *dirs, const char *name)
+{
+	return open_nofollow(whole_path(dirs, name),
+			     O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)

@@ -107,6 +107,9 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
 /* Create a new file for writing; returns its descriptor. */
 int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode);
 
+/* Open a file for reading. Does not wait for what is none, like a pipe. */
+int dirs_open(struct dir_handles *dirs, const char *name);
+
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st);
 int dirs_symlink(struct dir_handles *dirs, const char *target,
 		 const char *name);

@@ -95,6 +95,7 @@ static int init_parallel_checkout(struct parallel_checkout *pc,
 	queue_init(&pc->queue);
 	collision_init(&pc->lookup.names, ignore_case);
 	pc_init_filtered(pc);
+	pc_init_donors(pc);
 	watch_exit();
 
 	/*
@@ -402,6 +403,7 @@ static int release_parallel_checkout(struct parallel_checkout *pc)
 	queue_release(&pc->queue);
 	collision_release(&pc->lookup.names);
 	pc_release_filtered(pc);
+	pc_release_donors(pc);
 	pc_forget_barriers(pc);
 	free(pc->entries);
 	errs = pc->errs;

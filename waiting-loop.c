@@ -32,8 +32,7 @@
 #define SLOW_NS (100 * 1000)
 #define LONG_NS (500 * 1000)
 
-/* How often has this thread given up its processor to wait? */
-static long times_waited(void)
+long waiting_loop_waits(void)
 {
 #ifdef RUSAGE_THREAD
 	struct rusage usage;
@@ -53,7 +52,7 @@ static int has_waited(const struct waiting_loop *loop,
 {
 	size_t looks = share->looks - share->since_looks;
 
-	return times_waited() - share->since_waits >= (long)looks / 2 &&
+	return waiting_loop_waits() - share->since_waits >= (long)looks / 2 &&
 		getnanotime() - share->since_ns >= looks * loop->slow_ns;
 }
 
@@ -270,7 +269,7 @@ int waiting_loop_next(struct waiting_loop *loop,
 
 	if (is_new || is_judged) {
 		share->since_looks = share->looks;
-		share->since_waits = times_waited();
+		share->since_waits = waiting_loop_waits();
 		share->since_ns = getnanotime();
 	}
 	return is_more;

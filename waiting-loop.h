@@ -98,6 +98,12 @@ int waiting_loop_run(struct waiting_loop *loop, int threads);
 int waiting_loop_next(struct waiting_loop *loop,
 		      struct waiting_loop_share *share);
 
+/*
+ * How often has this thread given up its processor to wait, in a system call or
+ * for a page? 0 where the system does not tell (getrusage(2), RUSAGE_THREAD).
+ */
+long waiting_loop_waits(void);
+
 /* The iteration at a position of the share, from its begin to before its end. */
 static inline size_t waiting_loop_at(const struct waiting_loop_share *share,
 				     size_t position)

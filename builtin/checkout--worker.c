@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The worker process of parallel checkout: read frames of items, write the
- * files, answer frames of results, until the main process closes the pipe.
+ * files, answer frames of results, until the main process closes the pipe. Or,
+ * in another working tree, list files that a checkout may clone.
  * See "Parallel Checkout Design Notes" in Documentation/technical/.
  */
 #include "builtin.h"
@@ -9,6 +10,7 @@
 #include "environment.h"
 #include "gettext.h"
 #include "hex.h"
+#include "parallel-checkout/donor-list.h"
 #include "parallel-checkout/run-clock.h"
 #include "parallel-checkout/silence.h"
 #include "parallel-checkout/smudge.h"
@@ -17,6 +19,7 @@
 #include "parse-options.h"
 #include "repository.h"
 #include "strbuf.h"
+#include "string-list.h"
 #include "trace.h"
 #include "trace2.h"
 
@@ -30,9 +33,10 @@
 #define DELTA_BASE_CACHE_LIMIT (16 * 1024 * 1024)
 
 static const char * const checkout_worker_usage[] = {
-	"git checkout--worker --protocol=<n> [--root=<dir>] [--stat]\n"
+	"git checkout--worker --protocol=<n> [--root=<dir>] [--stat] [--donor=<dir>]...\n"
 	"                     [--filters] [--filter-stderr=<fd>] [--git-prefix=<prefix>]\n"
 	"                     [--ref=<ref>] [--treeish=<oid>]",
+	"git checkout--worker --protocol=<n> --list-donor=<algorithm>",
 	NULL
 };
 
@@ -365,6 +369,16 @@ static void prepare_filters(const struct worker_filters *filters,
 		close(filters->stderr_fd);
 }
 
+static int list_donor(struct repository *repo, const char *algo)
+{
+	if (strcmp(algo, repo->hash_algo->name))
+		die(_("the hash algorithm is '%s', not '%s'"),
+		    repo->hash_algo->name, algo);
+	if (list_donor_files(repo, 1))
+		die_errno(_("unable to send the list of files"));
+	return 0;
+}
+
 static int write_all(struct checkout_writer *writer)
 {
 	struct worker_stats stats = { 0 };
@@ -387,7 +401,8 @@ int cmd_checkout__worker(int argc,
 	struct checkout_writer writer;
 	struct checkout_smudge smudge;
 	struct worker_filters filters = { .stderr_fd = -1 };
-	const char *root = "", *unused;
+	struct string_list donors = STRING_LIST_INIT_DUP;
+	const char *root = "", *donor_algo = NULL, *unused;
 	int protocol = 0, want_stat = 0, ret;
 	struct option options[] = {
 		/* check_protocol() has looked at it */
@@ -397,6 +412,8 @@ int cmd_checkout__worker(int argc,
 			   N_("write files below <dir>")),
 		OPT_BOOL(0, "stat", &want_stat,
 			 N_("answer with stat data")),
+		OPT_STRING_LIST(0, "donor", &donors, N_("dir"),
+				N_("entries may say that <dir> has their file")),
 		OPT_BOOL(0, "filters", &filters.run,
 			 N_("run the filters that entries come with")),
 		OPT_INTEGER(0, "filter-stderr", &filters.stderr_fd,
@@ -407,6 +424,8 @@ int cmd_checkout__worker(int argc,
 			   N_("the ref that filters are told")),
 		OPT_STRING(0, "treeish", &filters.treeish, N_("oid"),
 			   N_("the tree-ish that filters are told")),
+		OPT_STRING(0, "list-donor", &donor_algo, N_("algorithm"),
+			   N_("only list files that have the bytes of blobs")),
 		OPT_END()
 	};
 
@@ -423,9 +442,14 @@ int cmd_checkout__worker(int argc,
 	if (argc)
 		usage_with_options(checkout_worker_usage, options);
 
+	if (donor_algo)
+		return list_donor(repo, donor_algo);
+
 	outlive_size_limit();
 	if (writer_open(&writer, repo, root, want_stat) < 0)
 		die_errno(_("cannot open directory '%s'"), root);
+	for (size_t i = 0; i < donors.nr; i++)
+		writer_add_donor(&writer, donors.items[i].string);
 
 	if (filters.run) {
 		prepare_filters(&filters, &smudge, repo);
@@ -434,6 +458,7 @@ int cmd_checkout__worker(int argc,
 	ret = write_all(&writer);
 
 	writer_close(&writer);
+	string_list_clear(&donors, 0);
 	if (filters.run)
 		smudge_release(&smudge);
 	return ret ? 128 : 0;

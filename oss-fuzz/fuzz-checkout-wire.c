@@ -47,7 +47,7 @@ static void decode_frame(const struct wire_frame *frame,
 			return;
 		while (wire_get_result(&cursor, &result) > 0)
 			if (result.status < CHECKOUT_WRITTEN ||
-			    result.status > CHECKOUT_DECLINED)
+			    result.status > CHECKOUT_UNFILTERED)
 				abort();
 	}
 	if (cursor.p > cursor.end)

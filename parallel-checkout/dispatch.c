@@ -280,6 +280,7 @@ static void start_more(struct parallel_checkout *pc, int nr)
 		strvec_push(&args, "--stat");
 	if (have_parallel_filters())
 		add_filter_args(pc, &args);
+	pc_add_donor_args(pc, &args);
 
 	room = limits_by_descriptors() - d->pool.nr;
 	started = room > 0 ?
@@ -329,7 +330,8 @@ static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 	       (worker = pool_free_worker(&d->pool)) >= 0)
 		send_batch(pc, worker);
 
-	pool_poll(&d->pool, timeout_ms);
+	/* What was queued may have been put off, all of it. */
+	pool_poll(&d->pool, pc->in_flight ? timeout_ms : 0);
 
 	while (pool_next_result(&d->pool, &result))
 		take_result(pc, &result);

@@ -128,6 +128,8 @@ void pc_advance_throughput(struct parallel_checkout *pc)
 void pc_entry_written(struct parallel_checkout *pc, struct cache_entry *ce,
 		      int *nr_checkouts, const struct checkout_result *result)
 {
+	pc->donors.files += !!result->cloned;
+	pc->donors.bytes += result->cloned;
 	if (result->has_sd) {
 		struct stat st;
 
@@ -215,6 +217,7 @@ void pc_prepare_item(struct parallel_checkout *pc,
 		item->old_mode = entry->old_mode;
 		item->old_sd = *entry->old_sd;
 	}
+	pc_find_donor(pc, item);
 }
 
 int pc_write_here(struct parallel_checkout *pc,
@@ -230,6 +233,7 @@ int pc_write_here(struct parallel_checkout *pc,
 		pc->with_handles = 1;
 	}
 	pc_prepare_item(pc, entry, 0, &item);
+	pc_lend_donors(pc);
 	writer_write(&pc->writer, &item, &result);
 	if (result.status != CHECKOUT_WRITTEN)
 		return -1;
@@ -250,6 +254,8 @@ void pc_trace_stats(const struct parallel_checkout *pc)
 	trace2_data_intmax("pcheckout", r, "removals", pc->removals);
 	trace2_data_intmax("pcheckout", r, "bytes",
 			   stats->bytes + pc->writer.bytes);
+	trace2_data_intmax("pcheckout", r, "cloned_files", pc->donors.files);
+	trace2_data_intmax("pcheckout", r, "cloned_bytes", pc->donors.bytes);
 	trace2_data_intmax("pcheckout", r, "conflicts", pc->conflicts);
 	trace2_data_intmax("pcheckout", r, "declined", pc->declined);
 	trace2_data_intmax("pcheckout", r, "delayed", pc->delayed);

@@ -5,11 +5,13 @@
 /*
  * What the parts of the main process's side share: the entries that were taken,
  * the phase that it is in, and what is done with a single entry. Only for
- * parallel-checkout.c and for eligible, dispatch, fallback, filtered and removal.
+ * parallel-checkout.c and for eligible, dispatch, donors, fallback, filtered and
+ * removal.
  */
 
 #include "convert.h"
 #include "parallel-checkout/dispatch.h"
+#include "parallel-checkout/donors.h"
 #include "parallel-checkout/eligible.h"
 #include "parallel-checkout/fallback.h"
 #include "parallel-checkout/filtered.h"
@@ -122,6 +124,7 @@ struct parallel_checkout {
 	struct checkout_dispatch dispatch;
 	struct checkout_fallback fallback;
 	struct checkout_filtered filtered;
+	struct checkout_donors donors;
 
 	/*
 	 * state->base_dir up to its last slash, and what comes after that,

@@ -75,7 +75,18 @@ struct checkout_item {
 	 */
 	uint32_t old_mode;
 	struct stat_data old_sd;
+
+	/*
+	 * If not zero, the number, from 1 on, of another working tree that is
+	 * known to the writer: a file there, at the same path, has the bytes of
+	 * the blob as long as it has this stat data. st_dev does not count.
+	 * Only for a regular file that is not converted.
+	 */
+	unsigned int donor;
+	struct stat_data donor_sd;
 };
+
+#define CHECKOUT_MAX_DONORS 2
 
 #define CHECKOUT_REMOVE_FILE 0u
 #define CHECKOUT_REMOVE_DIR ((uint32_t)S_IFDIR)
@@ -126,6 +137,9 @@ struct checkout_result {
 	 */
 	unsigned has_sd : 1;
 	struct stat_data sd;
+
+	/* How many bytes of a CHECKOUT_WRITTEN file are those of a donor. */
+	uint64_t cloned;
 };
 
 #endif /* PARALLEL_CHECKOUT_ITEM_H */

@@ -50,11 +50,7 @@ static int end_worker(struct pool_worker *worker)
 	return code;
 }
 
-/*
- * Other processes that we start, like a long-running filter or another worker,
- * must not hold a worker's pipe open, for it would not see its end.
- */
-static void set_cloexec(int fd)
+void pool_set_cloexec(int fd)
 {
 #ifdef FD_CLOEXEC
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -124,8 +120,8 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args,
 		errno = saved_errno;
 		return -1;
 	}
-	set_cloexec(cp->in);
-	set_cloexec(cp->out);
+	pool_set_cloexec(cp->in);
+	pool_set_cloexec(cp->out);
 
 	/*
 	 * The worker may be waiting for room in its pipe of results while we

@@ -200,6 +200,12 @@ void pool_collect(struct worker_pool *pool);
 void pool_hang_up(struct worker_pool *pool);
 
 /*
+ * Other processes that we start, like a long-running filter or another worker,
+ * must not hold a pipe of ours open, for its reader would not see its end.
+ */
+void pool_set_cloexec(int fd);
+
+/*
  * End the workers, wait for them, and free everything. What they have not
  * answered is forgotten.
  */

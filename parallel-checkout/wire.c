@@ -19,7 +19,14 @@
 #define ITEM_REQUIRED	(1u << 6)
 #define ITEM_AGAIN	(1u << 7)
 
+/*
+ * The flags are all taken. What has a donor has no conversion, so this stands in
+ * the place of an enum checkout_eol.
+ */
+#define EOL_OF_DONOR	(CHECKOUT_EOL_AUTO_CRLF + 1u)
+
 /* Bits of a result's status byte besides the status. */
+#define RESULT_CLONED	(1u << 6)
 #define RESULT_STAT	(1u << 7)
 
 #define STAT_SIZE (9 * 4)
@@ -163,6 +170,8 @@ size_t wire_item_size(const struct checkout_item *item,
 		size = st_add3(size, 4 + 1, strlen(item->conv.filter));
 	if (item->old_mode)
 		size = st_add(size, 4 + STAT_SIZE);
+	if (item->donor)
+		size = st_add(size, 1 + STAT_SIZE);
 	return size;
 }
 
@@ -193,7 +202,9 @@ void wire_put_item(struct strbuf *out, const struct checkout_item *item,
 	put_u32(out, item->id);
 	put_u32(out, item->mode);
 	put_u8(out, flags);
-	put_u8(out, item->conv.eol);
+	if (item->donor && item->conv.eol)
+		BUG("an item with a donor is not converted");
+	put_u8(out, item->donor ? EOL_OF_DONOR : item->conv.eol);
 	strbuf_add(out, item->oid.hash, algo->rawsz);
 	put_string(out, item->path, item->path_len);
 	if (encoding)
@@ -203,6 +214,10 @@ void wire_put_item(struct strbuf *out, const struct checkout_item *item,
 	if (item->old_mode) {
 		put_u32(out, item->old_mode);
 		put_stat(out, &item->old_sd);
+	}
+	if (item->donor) {
+		put_u8(out, item->donor);
+		put_stat(out, &item->donor_sd);
 	}
 }
 
@@ -219,10 +234,14 @@ void wire_put_result(struct strbuf *out, const struct checkout_result *result)
 
 	if (result->has_sd)
 		status |= RESULT_STAT;
+	if (result->cloned)
+		status |= RESULT_CLONED;
 	put_u32(out, result->id);
 	put_u8(out, status);
 	if (result->has_sd)
 		put_stat(out, &result->sd);
+	if (result->cloned)
+		put_u64(out, result->cloned);
 }
 
 ssize_t wire_next_frame(const char *buf, size_t len, struct wire_frame *frame)
@@ -275,6 +294,17 @@ static int are_item_flags(unsigned int flags)
 	return 1;
 }
 
+static int get_donor(struct wire_cursor *cursor, struct checkout_item *item)
+{
+	const struct checkout_conversion *conv = &item->conv;
+
+	if (!S_ISREG(item->mode) || conv->ident || conv->encoding ||
+	    conv->filter || get_u8(cursor, &item->donor) || !item->donor ||
+	    item->donor > CHECKOUT_MAX_DONORS)
+		return -1;
+	return get_stat(cursor, &item->donor_sd);
+}
+
 int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 		  const struct git_hash_algo *algo)
 {
@@ -291,9 +321,10 @@ int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 	    get_u8(cursor, &eol))
 		return -1;
 	if (!is_item_mode(item->mode) || !are_item_flags(flags) ||
-	    eol > CHECKOUT_EOL_AUTO_CRLF)
+	    eol > EOL_OF_DONOR)
 		return -1;
-	item->conv.eol = eol;
+	if (eol != EOL_OF_DONOR)
+		item->conv.eol = eol;
 	item->conv.ident = !!(flags & ITEM_IDENT);
 	item->conv.is_process = !!(flags & ITEM_PROCESS);
 	item->conv.can_delay = !!(flags & ITEM_CAN_DELAY);
@@ -318,6 +349,8 @@ int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 		    get_stat(cursor, &item->old_sd))
 			return -1;
 	}
+	if (eol == EOL_OF_DONOR && get_donor(cursor, item))
+		return -1;
 	return 1;
 }
 
@@ -342,13 +375,13 @@ int wire_get_result(struct wire_cursor *cursor, struct checkout_result *result)
 	memset(result, 0, sizeof(*result));
 	if (get_u32(cursor, &result->id) || get_u8(cursor, &status))
 		return -1;
-	switch (status & ~RESULT_STAT) {
+	switch (status & ~(RESULT_STAT | RESULT_CLONED)) {
 	case CHECKOUT_WRITTEN:
 	case CHECKOUT_CONFLICT:
 	case CHECKOUT_DECLINED:
 	case CHECKOUT_DELAYED:
 	case CHECKOUT_UNFILTERED:
-		result->status = status & ~RESULT_STAT;
+		result->status = status & ~(RESULT_STAT | RESULT_CLONED);
 		break;
 	default:
 		return -1;
@@ -359,5 +392,9 @@ int wire_get_result(struct wire_cursor *cursor, struct checkout_result *result)
 			return -1;
 		result->has_sd = 1;
 	}
+	if ((status & RESULT_CLONED) &&
+	    (result->status != CHECKOUT_WRITTEN ||
+	     get_u64(cursor, &result->cloned) || !result->cloned))
+		return -1;
 	return 1;
 }

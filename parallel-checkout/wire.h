@@ -32,7 +32,7 @@
 struct git_hash_algo;
 struct strbuf;
 
-#define WIRE_PROTOCOL 3
+#define WIRE_PROTOCOL 4
 
 /*
  * No frame is larger than this. The bound keeps a corrupt length from making

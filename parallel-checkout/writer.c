@@ -10,19 +10,25 @@
 #include "environment.h"
 #include "odb/streaming.h"
 #include "packfile.h"
+#include "parallel-checkout/reflink.h"
 #include "parallel-checkout/silence.h"
 #include "parallel-checkout/smudge.h"
 #include "parallel-checkout/writer.h"
 #include "promisor-remote.h"
+#include "replace-object.h"
 #include "repository.h"
 #include "trace2.h"
 
-/* What is to be written: a buffer, or a blob to be streamed. */
+/* What is to be written: a donor's file, a buffer, or a blob to be streamed. */
 struct content {
+	int file;		/* -1 if there is none */
+	unsigned cloned : 1;	/* that is what was written */
 	char *buf;
 	size_t size;
 	struct stream_filter *filter;
 };
+
+#define CONTENT_INIT { .file = -1 }
 
 /* The object store streams loose blobs that are larger. */
 #define SMALL_BLOB (1024 * 1024)
@@ -122,6 +128,40 @@ static void convert_content(const struct checkout_item *item,
 }
 
 /*
+ * Open the donor's file of the item, whose blob has that size. Returns its
+ * descriptor, or -1 if it is not the file that the item says.
+ */
+static int open_donor_file(struct checkout_writer *writer,
+			   const struct checkout_item *item, size_t size)
+{
+	struct writer_donor *donor;
+	const char *slash;
+	struct stat st;
+	int fd;
+
+	if (!item->donor || item->donor > writer->donors_nr)
+		return -1;
+	donor = &writer->donors[item->donor - 1];
+
+	/* The donor may be of another repository, where it is not replaced. */
+	if (donor->refused ||
+	    lookup_replace_object(writer->repo, &item->oid) != &item->oid)
+		return -1;
+	slash = strrchr(item->path, '/');
+	if (dirs_enter(&donor->dirs, item->path,
+		       slash ? slash - item->path : 0, 0))
+		return -1;
+	fd = dirs_open(&donor->dirs, slash ? slash + 1 : item->path);
+	if (fd < 0)
+		return -1;
+	if (is_file_of(fd, &item->donor_sd, &st) &&
+	    (uintmax_t)st.st_size == size)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/*
  * Get the content of the item ready. Returns 0, or -1 if it cannot be had
  * without a word.
  */
@@ -144,6 +184,12 @@ static int load_content(struct checkout_writer *writer,
 	oi.sizep = &size;
 	if (object_info_here(writer->repo, &item->oid, &oi, flags) < 0)
 		return -1;
+
+	content->file = open_donor_file(writer, item, size);
+	if (content->file >= 0) {
+		content->size = size;
+		return 0;
+	}
 
 	get_attrs(&item->conv, &ca);
 	if (item->conv.filter) {
@@ -203,6 +249,8 @@ static void release_content(struct content *content)
 	free(content->buf);
 	if (content->filter)
 		free_stream_filter(content->filter);
+	if (content->file >= 0)
+		close(content->file);
 }
 
 /*
@@ -264,12 +312,47 @@ static int write_buffer(int fd, const char *buf, size_t size)
 	return write_in_full(fd, buf + start, size - start) < 0 ? -1 : 0;
 }
 
-static int fill_file(const struct checkout_writer *writer,
+/*
+ * Clone the donor's file, unless it is changed meanwhile. Otherwise the blob is
+ * loaded after all, to be written to the file, which is empty then. Returns -1
+ * if neither is possible.
+ */
+static int clone_or_load(struct checkout_writer *writer,
+			 const struct checkout_item *item,
+			 struct content *content, int fd)
+{
+	struct checkout_item plain = *item;
+	struct stat st;
+
+	if (reflink_file(fd, content->file)) {
+		if (is_reflink_unsupported(errno))
+			writer->donors[item->donor - 1].refused = 1;
+	} else if (is_file_of(content->file, &item->donor_sd, &st)) {
+		content->cloned = 1;
+		return 0;
+	}
+
+	close(content->file);
+	content->file = -1;
+	plain.donor = 0;
+	return ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET) < 0 ? -1 :
+		load_content(writer, &plain, content);
+}
+
+static int fill_file(struct checkout_writer *writer,
 		     const struct checkout_item *item,
 		     struct content *content, int fd)
 {
-	struct stream_filter *filter = content->filter;
+	struct stream_filter *filter;
 
+	if (content->file >= 0) {
+		if (clone_or_load(writer, item, content, fd))
+			return -1;
+		if (content->cloned)
+			return 0;
+	}
+
+	filter = content->filter;
 	if (!filter)
 		return write_buffer(fd, content->buf, content->size);
 
@@ -345,12 +428,29 @@ int writer_open(struct checkout_writer *writer, struct repository *repo,
 
 void writer_close(struct checkout_writer *writer)
 {
+	for (unsigned int i = 0; i < writer->donors_nr; i++)
+		dirs_release(&writer->donors[i].dirs);
 	dirs_release(&writer->dirs);
+}
+
+void writer_add_donor(struct checkout_writer *writer, const char *path)
+{
+	static const struct dir_handles closed = DIR_HANDLES_INIT;
+	struct writer_donor *donor;
+
+	if (writer->donors_nr == ARRAY_SIZE(writer->donors))
+		return;
+	donor = &writer->donors[writer->donors_nr++];
+	donor->dirs = closed;
+	donor->refused = dirs_open_root(&donor->dirs, path) < 0;
 }
 
 void writer_begin_batch(struct checkout_writer *writer)
 {
 	dirs_forget(&writer->dirs);
+	for (unsigned int i = 0; i < writer->donors_nr; i++)
+		if (!writer->donors[i].refused)
+			dirs_forget(&writer->donors[i].dirs);
 }
 
 /*
@@ -501,7 +601,7 @@ static void write_in_dir(struct checkout_writer *writer,
 {
 	const char *slash = strrchr(item->path, '/');
 	const char *name = slash ? slash + 1 : item->path;
-	struct content content = { 0 };
+	struct content content = CONTENT_INIT;
 	struct stat st;
 
 	result->status = enter_dir(writer, item);
@@ -511,6 +611,8 @@ static void write_in_dir(struct checkout_writer *writer,
 	writer->expect_conflict = result->status == CHECKOUT_CONFLICT;
 	if (result->status == CHECKOUT_WRITTEN) {
 		writer->bytes += content.size;
+		if (content.cloned)
+			result->cloned = content.size;
 		if (writer->want_stat) {
 			result->has_sd = 1;
 			fill_stat_data(&result->sd, &st);

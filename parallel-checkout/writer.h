@@ -20,12 +20,22 @@
 struct checkout_smudge;
 struct repository;
 
+/* Another working tree, whose files may be cloned. */
+struct writer_donor {
+	struct dir_handles dirs;
+	unsigned refused : 1;	/* it cannot be had, or cannot share blocks */
+};
+
 struct checkout_writer {
 	struct repository *repo;
 	struct dir_handles dirs;
 
 	/* Runs filters. Without it, items that have one are declined. */
 	struct checkout_smudge *smudge;
+
+	/* Item.donor is one more than the index in here. */
+	struct writer_donor donors[CHECKOUT_MAX_DONORS];
+	unsigned int donors_nr;
 
 	unsigned want_stat : 1;
 
@@ -52,6 +62,12 @@ int writer_open(struct checkout_writer *writer, struct repository *repo,
 void writer_close(struct checkout_writer *writer);
 
 /*
+ * Let items name the working tree at `path` as their donor, by its number. If it
+ * cannot be opened, or there are too many, they are written without.
+ */
+void writer_add_donor(struct checkout_writer *writer, const char *path);
+
+/*
  * To be called before each batch of items: others, like the main process for a
  * worker, may have changed directories in the meantime.
  */
@@ -59,7 +75,7 @@ void writer_begin_batch(struct checkout_writer *writer);
 
 /*
  * Write the item's blob to its path, or remove what is there, and fill in the
- * result.
+ * result. If the item has a donor, that is tried first, and in silence.
  *
  * Missing leading directories are made for what is written. If the status is
  * not CHECKOUT_WRITTEN, there is no new file at the path; the old file that the

@@ -405,6 +405,40 @@ test_expect_success 'a required filter that fails leaves old files' '
 	test_line_count -ge 96 old
 '
 
+test_expect_success 'a required filter that fails when nothing else is in flight' '
+	mkdir fake &&
+	write_script fake/git <<-EOF &&
+	if test "\$1" = checkout--worker
+	then
+		# the first answers all that it has at once, the others never
+		mkdir "$TRASH/first" 2>/dev/null || exit 1
+		"$GIT_BUILD_DIR/git" "\$@" | { sleep 1; exec cat; }
+		exit
+	fi
+	exec "$GIT_BUILD_DIR/git" "\$@"
+	EOF
+	test_driver one required true &&
+	test_driver one smudge "exit 1" &&
+	git init -q only &&
+	(
+		cd only &&
+		echo "*.one filter=one" >.gitattributes &&
+		for i in $(test_seq 40)
+		do
+			echo $i >$i.one || return 1
+		done &&
+		git -c filter.one.clean=cat add . &&
+		git commit -q -m one
+	) &&
+	rm -rf out first &&
+	git clone -q --no-checkout only out &&
+	test_expect_code 128 env GIT_EXEC_PATH="$TRASH/fake" \
+		"$GIT_BUILD_DIR/git" -C out -c checkout.workers=2 \
+		-c checkout.thresholdForParallelism=0 \
+		checkout -q HEAD 2>err &&
+	test_grep "smudge filter one failed" err
+'
+
 test_expect_success 'a filter that gives up is asked in each worker' '
 	test_driver process process \
 		"$FILTER --name=process --fail=dir/1.process --how=abort process" &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Talk to "git checkout--worker": make frames of items from lines, and lines
- * from frames of results.
+ * from frames of results, or of items.
  */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "test-tool.h"
@@ -18,6 +18,7 @@
 static const char * const wire_usage[] = {
 	"test-tool checkout-wire encode [--split=<n>] [--collect] <lines >frames",
 	"test-tool checkout-wire decode [--batches] <frames >lines",
+	"test-tool checkout-wire list <frames >lines",
 	"test-tool checkout-wire stat <path>...",
 	"test-tool checkout-wire has-openat",
 	NULL
@@ -35,19 +36,19 @@ static uint32_t parse_number(const char *s, int base)
 	return n;
 }
 
-/* <mode>:<path>: the file that is at the path now may be replaced. */
-static void parse_old(struct checkout_item *item, char *value)
+/* <number>:<path>, with the stat data of what is at the path now. */
+static uint32_t parse_file(char *value, int base, struct stat_data *sd)
 {
 	char *path = strchr(value, ':');
 	struct stat st;
 
 	if (!path)
-		die("old=<mode>:<path> expected");
+		die("<number>:<path> expected");
 	*path++ = '\0';
-	item->old_mode = parse_number(value, 8);
 	if (lstat(path, &st))
 		die_errno("cannot lstat '%s'", path);
-	fill_stat_data(&item->old_sd, &st);
+	fill_stat_data(sd, &st);
+	return parse_number(value, base);
 }
 
 /* Is it one of the options that say which filter there is? */
@@ -83,7 +84,8 @@ static int parse_filter(struct checkout_conversion *conv, const char *word)
  *	delay=<command>: a process that may delay its answer
  *	required: the filter is
  *	ident
- *	old=<mode>:<path>
+ *	old=<mode>:<path>: the file that is there now may be replaced
+ *	donor=<number>:<path>: it may be cloned
  *
  * Changes the line, and points into it.
  */
@@ -120,7 +122,11 @@ static void parse_item(struct checkout_item *item, char *line)
 		else if (parse_filter(&item->conv, word))
 			; /* done */
 		else if (starts_with(word, "old="))
-			parse_old(item, word + strlen("old="));
+			item->old_mode = parse_file(word + strlen("old="), 8,
+						    &item->old_sd);
+		else if (starts_with(word, "donor="))
+			item->donor = parse_file(word + strlen("donor="), 10,
+						 &item->donor_sd);
 		else
 			die("unknown option '%s'", word);
 	}
@@ -169,7 +175,7 @@ static void print_sd(const struct stat_data *sd)
 }
 
 /*
- * <id> SP <status> [SP <stat data>]...
+ * <id> SP <status> [SP <stat data>]... [SP "cloned=" <bytes>]
  *
  * for each result, with "late " before it if that is the last word about one that
  * was delayed, and with --batches, "batch <bytes>" before those of a frame.
@@ -210,10 +216,50 @@ static void decode(int batches)
 			       (unsigned)result.id, status[result.status]);
 			if (result.has_sd)
 				print_sd(&result.sd);
+			if (result.cloned)
+				printf(" cloned=%"PRIuMAX,
+				       (uintmax_t)result.cloned);
 			putchar('\n');
 		}
 		if (ret < 0)
 			die("malformed result");
+		pos += n;
+	}
+	strbuf_release(&in);
+}
+
+/*
+ * <mode> SP <oid> [SP <old stat data>]... TAB <path>
+ *
+ * for each item.
+ */
+static void list(void)
+{
+	struct strbuf in = STRBUF_INIT;
+	size_t pos = 0;
+
+	if (strbuf_read(&in, 0, 0) < 0)
+		die_errno("cannot read frames");
+	while (pos < in.len) {
+		struct wire_frame frame;
+		struct wire_cursor cursor;
+		struct checkout_item item;
+		ssize_t n = wire_next_frame(in.buf + pos, in.len - pos, &frame);
+		int ret;
+
+		if (n <= 0 || frame.type != WIRE_ITEMS)
+			die("malformed or truncated frame, or no items");
+		wire_open_frame(&cursor, &frame);
+		while ((ret = wire_get_item(&cursor, &item,
+					    the_hash_algo)) > 0) {
+			printf("%o %s", (unsigned)item.mode,
+			       oid_to_hex(&item.oid));
+			if (item.old_mode)
+				print_sd(&item.old_sd);
+			printf("\t%s\n", item.path);
+		}
+		if (ret < 0)
+			die("malformed item");
 		pos += n;
 	}
 	strbuf_release(&in);
@@ -265,6 +311,8 @@ int cmd__checkout_wire(int argc, const char **argv)
 		encode(split, collect);
 	else if (!strcmp(argv[0], "decode"))
 		decode(batches);
+	else if (!strcmp(argv[0], "list"))
+		list();
 	else
 		usage_with_options(wire_usage, options);
 	return 0;

@@ -10,7 +10,7 @@
 
 #define HEAD 8		/* length and type */
 #define MAX_ITEMS 8
-#define MAX_RESULTS 6
+#define MAX_RESULTS 7
 
 static const struct git_hash_algo *sha1 = &hash_algos[GIT_HASH_SHA1];
 static const struct git_hash_algo *sha256 = &hash_algos[GIT_HASH_SHA256];
@@ -87,7 +87,13 @@ static size_t sample_items(struct checkout_item *items,
 	items[6].conv.filter = "p";
 	items[6].conv.is_process = 1;
 
-	return 7;
+	init_item(&items[7], algo, 7, "donor");
+	items[7].old_mode = S_IFREG | 0644;
+	fill_sd(&items[7].old_sd, 7);
+	items[7].donor = CHECKOUT_MAX_DONORS;
+	fill_sd(&items[7].donor_sd, 8);
+
+	return MAX_ITEMS;
 }
 
 static void put_items(struct strbuf *out, const struct checkout_item *items,
@@ -117,6 +123,11 @@ static size_t sample_results(struct checkout_result *results)
 	results[4].status = CHECKOUT_DELAYED;
 	results[5].id = 5;
 	results[5].status = CHECKOUT_UNFILTERED;
+	results[6].id = 6;
+	results[6].status = CHECKOUT_WRITTEN;
+	results[6].has_sd = 1;
+	fill_sd(&results[6].sd, 6);
+	results[6].cloned = 0x0102030405060708;
 	return MAX_RESULTS;
 }
 
@@ -167,6 +178,8 @@ static void check_item(const struct checkout_item *a,
 	cl_assert_equal_i(a->conv.can_delay, b->conv.can_delay);
 	cl_assert_equal_u(a->old_mode, b->old_mode);
 	check_sd(&a->old_sd, &b->old_sd);
+	cl_assert_equal_u(a->donor, b->donor);
+	check_sd(&a->donor_sd, &b->donor_sd);
 }
 
 static int inside(const struct wire_frame *frame, const char *s, size_t len)
@@ -233,7 +246,7 @@ static int decode(const char *buf, size_t len,
 				  result.status == CHECKOUT_DECLINED ||
 				  result.status == CHECKOUT_DELAYED ||
 				  result.status == CHECKOUT_UNFILTERED);
-			if (result.has_sd)
+			if (result.has_sd || result.cloned)
 				cl_assert_equal_i(result.status,
 						  CHECKOUT_WRITTEN);
 		}
@@ -304,6 +317,44 @@ void test_checkout_wire__eol(void)
 	}
 }
 
+static int is_refused(const struct checkout_item *item)
+{
+	struct strbuf buf = STRBUF_INIT;
+	size_t nr;
+	int ret;
+
+	put_items(&buf, item, 1, sha1);
+	ret = decode(buf.buf, buf.len, sha1, &nr) < 0;
+	strbuf_release(&buf);
+	return ret;
+}
+
+/* A donor is for what is written as it is, and one that the writer may have. */
+void test_checkout_wire__donor(void)
+{
+	struct checkout_item item;
+
+	init_item(&item, sha1, 1, "path");
+	item.donor = 1;
+	cl_assert(!is_refused(&item));
+	item.donor = CHECKOUT_MAX_DONORS + 1;
+	cl_assert(is_refused(&item));
+	item.donor = 1;
+	item.conv.ident = 1;
+	cl_assert(is_refused(&item));
+	item.conv.ident = 0;
+	item.conv.encoding = "UTF-16";
+	cl_assert(is_refused(&item));
+	item.conv.encoding = NULL;
+	item.conv.filter = "cat";
+	cl_assert(is_refused(&item));
+	item.conv.filter = NULL;
+	item.mode = S_IFLNK;
+	cl_assert(is_refused(&item));
+	item.mode = CHECKOUT_REMOVE_FILE;
+	cl_assert(is_refused(&item));
+}
+
 static void check_item_size(const struct git_hash_algo *algo)
 {
 	struct checkout_item items[MAX_ITEMS];
@@ -372,6 +423,7 @@ void test_checkout_wire__results(void)
 		cl_assert_equal_i(result.status, results[i].status);
 		cl_assert_equal_i(result.has_sd, results[i].has_sd);
 		check_sd(&result.sd, &results[i].sd);
+		cl_assert_equal_u(result.cloned, results[i].cloned);
 	}
 	cl_assert_equal_i(wire_get_result(&cursor, &result), 0);
 	strbuf_release(&buf);
