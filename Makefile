@@ -29,7 +29,8 @@
 #   API=1                 for make export: keep what was changed in files of ours
 #                         for this base, in its ours.patch
 #   BENCH_ARGS=...        for make bench, bench-auto, bench-network, bench-clone,
-#                         bench-filters, bench-refs
+#                         bench-filters, bench-donors, bench-status,
+#                         bench-workspace, bench-refs
 #   T='p208*' PERF_REPEAT=N PERF_REPO=/path    for make perf
 # Anything else on the command line (SANITIZE=address, DEVELOPER=1, ...) goes
 # through to the base's Makefile.
@@ -95,7 +96,7 @@ install: all
 	@+$(submake) -C $(BUILD)/git install prefix='$(abspath $(prefix))'
 
 .PHONY: demo-check demo bench bench-auto bench-network bench-clone bench-filters
-.PHONY: bench-refs perf
+.PHONY: bench-donors bench-status bench-workspace bench-refs perf
 demo: demo-check all baseline
 	@scripts/demo
 
@@ -123,6 +124,18 @@ bench-filters: all baseline
 	@scripts/deps --check build bench
 	@scripts/bench filters $(BENCH_ARGS)
 
+bench-donors: all baseline
+	@scripts/deps --check build bench
+	@scripts/bench donors $(BENCH_ARGS)
+
+bench-status: all baseline
+	@scripts/deps --check build bench
+	@scripts/bench status $(BENCH_ARGS)
+
+bench-workspace: all baseline
+	@scripts/deps --check build bench
+	@scripts/bench workspace $(BENCH_ARGS)
+
 bench-refs: all baseline
 	@scripts/deps --check build bench
 	@contrib/bulk-refs/bench --baseline $(BUILD)/baseline --ours $(BUILD)/git $(BENCH_ARGS)
@@ -149,6 +162,8 @@ test-aarch64: all
 differential: all baseline
 	@scripts/deps --check build test
 	@scripts/differential $(call quoted,$(or $(CASES),200)) $(if $(SEED),$(call quoted,$(SEED)))
+	@contrib/status/random-test --git $(BUILD)/git --base $(BUILD)/baseline \
+		--cases $(call quoted,$(or $(CASES),200)) $(if $(SEED),--seed $(call quoted,$(SEED)))
 
 # our tests under the sanitizers and valgrind; see scripts/sanitize
 sanitize: all
