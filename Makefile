@@ -4,6 +4,19 @@
 # hands over to the base's own Makefile there. Each target is a line or two
 # here and a script in scripts/.
 #
+# Targets (`make help` prints this):
+#   all                   build (what make does if you name none)
+#   demo                  build, and clone with the base and with this
+#   install, uninstall    with prefix=DIR
+#   tarball, test-tarball one archive that runs wherever it is unpacked
+#   test                  our tests, and those of the base that the series touches
+#   test-upstream         the base's whole suite
+#   differential sanitize test-aarch64 check-style    further tests
+#   bench, bench-...      benchmarks, see BENCH_ARGS; perf: those of the base
+#   series, export        mails from the steps; steps from commits in build/git
+#   deps                  install the packages for all of that, as root
+#   clean                 remove what was built
+#
 # Variables (of those that are 1 here, 0 and no are the same as nothing):
 #   CFLAGS='-O2 -g'       for our build and for the baseline alike
 #   JOBS=N                jobs at a time (default: the number of cores, and one
@@ -46,8 +59,8 @@ export TEST_JOBS := $(or $(JOBS),$(shell echo $$(($$(nproc 2>/dev/null || echo 2
 override JOBS := $(or $(JOBS),$(shell nproc 2>/dev/null || echo 2))
 $(call one_path,the current folder,$(CURDIR))
 
-ifneq ($(filter install,$(MAKECMDGOALS)),)
-$(if $(strip $(prefix)),,$(error say where: make install prefix=DIR))
+ifneq ($(filter install uninstall,$(MAKECMDGOALS)),)
+$(if $(strip $(prefix)),,$(error say where: make $(filter install uninstall,$(MAKECMDGOALS)) prefix=DIR))
 $(call one_path,prefix,$(prefix))
 $(if $(filter ~%,$(prefix)),$(error prefix='$(prefix)': the shell has left the ~ in it; say $$HOME))
 endif
@@ -56,7 +69,7 @@ $(if $(BUILD),$(call one_path,BUILD,$(BUILD)))
 
 # What is built is built from a base and has a folder; see scripts/base. (Make
 # before 4.4 does not export to $(shell).)
-ifneq ($(filter-out clean deps check-style,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out clean deps check-style help,$(or $(MAKECMDGOALS),all)),)
 ifeq ($(strip $(BASE)),)
 override BASE := $(shell CACHE=$(call quoted,$(CACHE)) \
 	GIT_TARBALL=$(call quoted,$(GIT_TARBALL)) BASE_ANY=$(call quoted,$(BASE_ANY)) \
@@ -79,7 +92,7 @@ submake = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS)) --no-print-dire
 # The targets here wait for each other; what they start uses the cores.
 .NOTPARALLEL:
 
-.PHONY: all baseline install
+.PHONY: all baseline install uninstall tarball test-tarball help
 all:
 	@scripts/deps --check build
 	@scripts/assemble
@@ -94,6 +107,19 @@ baseline:
 
 install: all
 	@+$(submake) -C $(BUILD)/git install prefix='$(abspath $(prefix))'
+
+uninstall:
+	@scripts/uninstall $(call quoted,$(abspath $(prefix)))
+
+tarball:
+	@scripts/deps --check build
+	@scripts/tarball
+
+test-tarball: tarball
+	@for archive in $(BUILD)/git-*.tar.xz; do scripts/test-tarball "$$archive" || exit; done
+
+help:
+	@sed -n '3,/^$$/{ s/^# \{0,1\}//; p; }' Makefile
 
 .PHONY: demo-check demo bench bench-auto bench-network bench-clone bench-filters
 .PHONY: bench-donors bench-status bench-workspace bench-refs perf
