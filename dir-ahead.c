@@ -11,6 +11,10 @@
 #include "trace.h"
 #include "waiting-loop.h"
 
+#ifndef O_NONBLOCK
+#define O_NONBLOCK 0
+#endif
+
 #define MAX_THREADS 64
 #define MAX_BYTES (64 * 1024 * 1024)
 
