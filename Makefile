@@ -134,6 +134,10 @@ bench: all baseline
 	@scripts/deps --check build bench
 	@scripts/bench checkout $(BENCH_ARGS)
 
+bench-clone bench-donors bench-filters bench-status bench-workspace: bench-%: all baseline
+	@scripts/deps --check build bench
+	@scripts/bench $* $(BENCH_ARGS)
+
 bench-auto: all baseline
 	@scripts/deps --check build bench
 	@contrib/parallel-checkout/bench-auto --baseline $(BUILD)/baseline --ours $(BUILD)/git $(BENCH_ARGS)
@@ -141,26 +145,6 @@ bench-auto: all baseline
 bench-network: all baseline
 	@scripts/deps --check build bench
 	@contrib/parallel-checkout/bench-network --baseline $(BUILD)/baseline --ours $(BUILD)/git $(BENCH_ARGS)
-
-bench-clone: all baseline
-	@scripts/deps --check build bench
-	@scripts/bench clone $(BENCH_ARGS)
-
-bench-filters: all baseline
-	@scripts/deps --check build bench
-	@scripts/bench filters $(BENCH_ARGS)
-
-bench-donors: all baseline
-	@scripts/deps --check build bench
-	@scripts/bench donors $(BENCH_ARGS)
-
-bench-status: all baseline
-	@scripts/deps --check build bench
-	@scripts/bench status $(BENCH_ARGS)
-
-bench-workspace: all baseline
-	@scripts/deps --check build bench
-	@scripts/bench workspace $(BENCH_ARGS)
 
 bench-refs: all baseline
 	@scripts/deps --check build bench
