@@ -110,12 +110,13 @@ keep_files () {
 	rm -rf $1.files/.git
 }
 
-# as_sequential <command>...: for each number of workers
+# as_sequential <command>...: for each number of workers in $numbers, 1 first
 #
 # Exit code, and messages but for how often and in which order they come. And files,
 # unless it dies: then it depends on the moment which of them are there.
+numbers='1 2 5 auto'
 as_sequential () {
-	for n in 1 2 5 auto
+	for n in $numbers
 	do
 		rm -f code &&
 		check_out $n "$@"
@@ -321,6 +322,7 @@ test_expect_success 'a filter does not see the old file' '
 '
 
 # What goes wrong: the driver, what is to be said, and its options.
+test_have_prereq EXPENSIVE || numbers='1 5'
 while read driver message wrong
 do
 	for required in false true
@@ -362,6 +364,7 @@ late signaled --delay=*.late --list=invalid
 late hung --delay=*.late --list=die
 late filtered --delay=*.late --list=error
 EOF
+numbers='1 2 5 auto'
 
 # A filter that holds what was delayed ends when it is asked for one of them. What
 # it has held is nobody's, and a new one must not be asked for it: it would take
