@@ -1731,4 +1731,30 @@ test_expect_success 'commands from a subdirectory and with --work-tree' '
 	verify_worktree elsewhere
 '
 
+# usage: refuses <expected message> <argument of git clone>...
+#
+# It does, before it asks the other side for anything.
+refuses () {
+	local message="$1" &&
+	shift &&
+	rm -f trace &&
+	test_expect_code 128 env GIT_TRACE="$TRASH/trace" git clone "$@" one late 2>err &&
+	test_grep "$message" err &&
+	test_grep ! upload-pack trace &&
+	test_path_is_missing late
+}
+
+test_expect_success 'a bad number of workers is found before a clone begins' '
+	git init -q one &&
+	test_commit -C one file &&
+	refuses "bad value .few. for .checkout.workers." \
+		--no-local -c checkout.workers=few &&
+	refuses "bad numeric config value .2x. for .checkout.thresholdforparallelism." \
+		--no-local -c checkout.workers=2 -c checkout.thresholdForParallelism=2x &&
+	test_config_global checkout.workers few &&
+	refuses "bad value .few. for .checkout.workers." --no-local &&
+	git clone -q --no-local --no-checkout one late &&
+	git clone -q --no-local --bare one late.git
+'
+
 test_done
