@@ -7,8 +7,9 @@
 # Targets (`make help` prints this):
 #   all                   build (what make does if you name none)
 #   demo                  build, and clone with the base and with this
-#   install, uninstall    with prefix=DIR
+#   install, uninstall    with prefix=DIR; stripped but with NO_STRIP=1
 #   tarball, test-tarball one archive that runs wherever it is unpacked
+#   deb, test-deb         Debian packages, built and tried in chroots
 #   test                  our tests, and those of the base that the series touches
 #   test-upstream         the base's whole suite
 #   differential sanitize test-aarch64 check-style    further tests
@@ -32,6 +33,9 @@
 #   FORCE=1               set aside what is not exported in build/git
 #   TMPDIR=/path          where tests and the demo write (default: a tmpfs)
 #   REPO= WORKERS= ROUNDS=    for make demo
+#   DIST='bookworm trixie'    for make deb, test-deb and test-tarball: of which Debian
+#   NODOC=1 CHECK=1       for make deb: only git, without manual pages; with the base's
+#                         tests. REPO=/path for make test-deb: what to clone there
 #   T='t1*' UPSTREAM_MODES='2 default'    for make test-upstream
 #   TOOLS='address thread valgrind' QUICK=1    for make sanitize
 #   CASES=200 SEED=N      for make differential
@@ -80,11 +84,15 @@ main_base := $(firstword $(shell sed '/^\#/d' base/list))
 override BUILD := $(or $(BUILD),$(if $(filter $(main_base),$(BASE)),build,build-$(BASE)))
 endif
 override BUILD := $(if $(BUILD),$(abspath $(BUILD)))
+ifneq ($(and $(BUILD),$(filter-out clean,$(or $(MAKECMDGOALS),all))),)
+$(if $(shell BASE=$(BASE) BUILD=$(BUILD) scripts/lock $$PPID),,$(error another make is at work))
+export PCHECKOUT_LOCKS := $(PCHECKOUT_LOCKS):$(BUILD):
+endif
 UPSTREAM_MODES ?= 2 default
 
 export BASE BUILD CACHE GIT_TARBALL BASE_ANY FORCE NO_LIBDEFLATE JOBS CFLAGS
 export API QUICK REPO WORKERS ROUNDS UPSTREAM_MODES COMPILE TEST TOPIC CHANGED
-export PERF_REPO PERF_REPEAT
+export PERF_REPO PERF_REPEAT NODOC CHECK NO_STRIP
 
 # make in a source tree, with all cores unless this make was told how many
 submake = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS)) --no-print-directory
@@ -105,18 +113,35 @@ baseline:
 	@scripts/config-mak $(BUILD)/baseline
 	@+$(submake) -C $(BUILD)/baseline
 
-install: all
-	@+$(submake) -C $(BUILD)/git install prefix='$(abspath $(prefix))'
+# What knows where it will be is compiled for that, and again only for another prefix.
+install:
+	@mkdir -p $(BUILD) && echo $(call quoted,$(abspath $(prefix))) >$(BUILD)/prefix
+	@+$(submake) -f Makefile all prefix=$(call quoted,$(abspath $(prefix)))
+	@+scripts/install $(call quoted,$(abspath $(prefix)))
 
 uninstall:
-	@scripts/uninstall $(call quoted,$(abspath $(prefix)))
+	@+scripts/uninstall $(call quoted,$(abspath $(prefix)))
 
 tarball:
 	@scripts/deps --check build
 	@scripts/tarball
 
+# here, and in a chroot of each of DIST
 test-tarball: tarball
-	@for archive in $(BUILD)/git-*.tar.xz; do scripts/test-tarball "$$archive" || exit; done
+	@for archive in $(BUILD)/git-*.tar.xz; do \
+		for suite in '' $(DIST); do \
+			scripts/test-tarball "$$archive" $$suite || exit; \
+		done; \
+	done
+
+.PHONY: deb test-deb
+deb:
+	@scripts/deps --check build deb
+	@scripts/assemble
+	@scripts/deb $(DIST)
+
+test-deb:
+	@scripts/test-deb $(DIST)
 
 help:
 	@sed -n '3,/^$$/{ s/^# \{0,1\}//; p; }' Makefile

@@ -18,7 +18,7 @@ die () {
 
 # What is on or not there. The scripts ask whether it is empty, and FORCE=0 is
 # how people say no.
-for switch in FORCE BASE_ANY NO_LIBDEFLATE COMPILE TEST QUICK
+for switch in FORCE BASE_ANY NO_LIBDEFLATE COMPILE TEST QUICK NODOC CHECK NO_STRIP
 do
 	value=
 	eval "value=\$$switch"
@@ -127,7 +127,7 @@ is_project_path () {
 	.*|build|build*/*|base/*|scripts/*) return 0 ;;
 	contrib/parallel-checkout/timeline) return 1 ;;	# for users of Git
 	contrib/workspace/bench) return 0 ;;
-	contrib/parallel-checkout/*|contrib/bulk-refs/*|contrib/clone/*|contrib/donors/*|contrib/filters/*|contrib/status/*)
+	contrib/parallel-checkout/*|contrib/bulk-refs/*|contrib/ci/*|contrib/clone/*|contrib/donors/*|contrib/filters/*|contrib/status/*)
 		return 0 ;;
 	Makefile|*.md) case $1 in */*) return 1 ;; esac; return 0 ;;
 	COPYING*|LICENSES/*) return 0 ;;
