@@ -105,6 +105,9 @@ pin_get () {
 # fetch's exit code if no source has the base
 no_source=3
 
+# that of what needs a chroot, if none can be made here
+no_chroot=3
+
 sha256_of () {
 	sha256sum <"$1" | cut -d' ' -f1
 }
