@@ -1738,23 +1738,23 @@ refuses () {
 	local message="$1" &&
 	shift &&
 	rm -f trace &&
-	test_expect_code 128 env GIT_TRACE="$TRASH/trace" git clone "$@" one late 2>err &&
+	test_expect_code 128 env GIT_TRACE="$TRASH/trace" git clone "$@" mistyped mistyped-clone 2>err &&
 	test_grep "$message" err &&
 	test_grep ! upload-pack trace &&
-	test_path_is_missing late
+	test_path_is_missing mistyped-clone
 }
 
 test_expect_success 'a bad number of workers is found before a clone begins' '
-	git init -q one &&
-	test_commit -C one file &&
+	git init -q mistyped &&
+	test_commit -C mistyped file &&
 	refuses "bad value .few. for .checkout.workers." \
 		--no-local -c checkout.workers=few &&
-	refuses "bad numeric config value .2x. for .checkout.thresholdforparallelism." \
+	refuses "bad numeric config value .2x. for .checkout.thresholdForParallelism." \
 		--no-local -c checkout.workers=2 -c checkout.thresholdForParallelism=2x &&
 	test_config_global checkout.workers few &&
 	refuses "bad value .few. for .checkout.workers." --no-local &&
-	git clone -q --no-local --no-checkout one late &&
-	git clone -q --no-local --bare one late.git
+	git clone -q --no-local --no-checkout mistyped mistyped-clone &&
+	git clone -q --no-local --bare mistyped mistyped.git
 '
 
 test_done
