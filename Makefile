@@ -12,7 +12,7 @@
 #   deb, test-deb         Debian packages, built and tried in chroots
 #   test                  our tests, and those of the base that the series touches
 #   test-upstream         the base's whole suite
-#   differential sanitize test-aarch64 check-style    further tests
+#   differential sanitize test-aarch64 test-sandbox check-style    further tests
 #   bench, bench-...      benchmarks, see BENCH_ARGS; perf: those of the base
 #   series, export        mails from the steps; steps from commits in build/git
 #   deps                  install the packages for all of that, as root
@@ -180,7 +180,7 @@ perf: all baseline
 	@scripts/deps --check build bench
 	@scripts/perf $(call quoted,$(T))
 
-.PHONY: test test-upstream test-aarch64 differential sanitize check-style
+.PHONY: test test-upstream test-aarch64 test-sandbox differential sanitize check-style
 test: all
 	@scripts/deps --check build test
 	@scripts/test-own
@@ -192,6 +192,10 @@ test-upstream: all
 # sha1-screen as an AArch64 program under qemu; see scripts/test-aarch64
 test-aarch64: all
 	@scripts/test-aarch64
+
+# clones where little is allowed; see scripts/test-sandbox
+test-sandbox: all
+	@scripts/test-sandbox
 
 # random cases, compared with the baseline; see scripts/differential
 differential: all baseline
