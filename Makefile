@@ -84,8 +84,8 @@ main_base := $(firstword $(shell sed '/^\#/d' base/list))
 override BUILD := $(or $(BUILD),$(if $(filter $(main_base),$(BASE)),build,build-$(BASE)))
 endif
 override BUILD := $(if $(BUILD),$(abspath $(BUILD)))
-ifneq ($(and $(BUILD),$(filter-out clean,$(or $(MAKECMDGOALS),all))),)
-$(if $(shell BASE=$(BASE) BUILD=$(BUILD) scripts/lock $$PPID),,$(error another make is at work))
+ifneq ($(and $(BUILD),$(filter-out clean deps check-style help,$(or $(MAKECMDGOALS),all))),)
+$(if $(shell BASE=$(BASE) BUILD=$(BUILD) scripts/lock $$PPID),,$(error see above))
 export PCHECKOUT_LOCKS := $(PCHECKOUT_LOCKS):$(BUILD):
 endif
 UPSTREAM_MODES ?= 2 default
@@ -117,10 +117,10 @@ baseline:
 install:
 	@mkdir -p $(BUILD) && echo $(call quoted,$(abspath $(prefix))) >$(BUILD)/prefix
 	@+$(submake) -f Makefile all prefix=$(call quoted,$(abspath $(prefix)))
-	@+scripts/install $(call quoted,$(abspath $(prefix)))
+	@scripts/install $(call quoted,$(abspath $(prefix))) $(if $(DESTDIR),$(call quoted,$(abspath $(DESTDIR))))
 
 uninstall:
-	@+scripts/uninstall $(call quoted,$(abspath $(prefix)))
+	@scripts/uninstall $(call quoted,$(abspath $(prefix)))
 
 tarball:
 	@scripts/deps --check build
