@@ -12,7 +12,8 @@
 #   deb, test-deb         Debian packages, built and tried in chroots
 #   test                  our tests, and those of the base that the series touches
 #   test-upstream         the base's whole suite
-#   differential sanitize test-aarch64 test-sandbox check-style    further tests
+#   differential sanitize test-aarch64 test-sandbox test-install check-style
+#                         further tests
 #   bench, bench-...      benchmarks, see BENCH_ARGS; perf: those of the base
 #   series, export        mails from the steps; steps from commits in build/git
 #   deps                  install the packages for all of that, as root
@@ -34,8 +35,8 @@
 #   TMPDIR=/path          where tests and the demo write (default: a tmpfs)
 #   REPO= WORKERS= ROUNDS=    for make demo
 #   DIST='bookworm trixie'    for make deb, test-deb and test-tarball: of which Debian
-#   NODOC=1 CHECK=1       for make deb: only git, without manual pages; with the base's
-#                         tests. REPO=/path for make test-deb: what to clone there
+#   NODOC=1               for make deb: only git, without manual pages
+#   REPO=/path            for make test-deb: what to clone there
 #   T='t1*' UPSTREAM_MODES='2 default'    for make test-upstream
 #   TOOLS='address thread valgrind' QUICK=1    for make sanitize
 #   CASES=200 SEED=N      for make differential
@@ -92,7 +93,7 @@ UPSTREAM_MODES ?= 2 default
 
 export BASE BUILD CACHE GIT_TARBALL BASE_ANY FORCE NO_LIBDEFLATE JOBS CFLAGS
 export API QUICK REPO WORKERS ROUNDS UPSTREAM_MODES COMPILE TEST TOPIC CHANGED
-export PERF_REPO PERF_REPEAT NODOC CHECK NO_STRIP
+export PERF_REPO PERF_REPEAT NODOC NO_STRIP
 
 # make in a source tree, with all cores unless this make was told how many
 submake = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS)) --no-print-directory
@@ -180,7 +181,7 @@ perf: all baseline
 	@scripts/deps --check build bench
 	@scripts/perf $(call quoted,$(T))
 
-.PHONY: test test-upstream test-aarch64 test-sandbox differential sanitize check-style
+.PHONY: test test-upstream test-aarch64 test-sandbox test-install differential sanitize check-style
 test: all
 	@scripts/deps --check build test
 	@scripts/test-own
@@ -192,6 +193,10 @@ test-upstream: all
 # sha1-screen as an AArch64 program under qemu; see scripts/test-aarch64
 test-aarch64: all
 	@scripts/test-aarch64
+
+# what make install and uninstall do, in a folder on the side
+test-install: all
+	@scripts/test-install
 
 # clones where little is allowed; see scripts/test-sandbox
 test-sandbox: all

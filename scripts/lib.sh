@@ -18,7 +18,7 @@ die () {
 
 # What is on or not there. The scripts ask whether it is empty, and FORCE=0 is
 # how people say no.
-for switch in FORCE BASE_ANY NO_LIBDEFLATE COMPILE TEST QUICK NODOC CHECK NO_STRIP
+for switch in FORCE BASE_ANY NO_LIBDEFLATE COMPILE TEST QUICK NODOC NO_STRIP
 do
 	value=
 	eval "value=\$$switch"
@@ -105,9 +105,6 @@ pin_get () {
 # fetch's exit code if no source has the base
 no_source=3
 
-# that of what needs a chroot, if none can be made here
-no_chroot=3
-
 sha256_of () {
 	sha256sum <"$1" | cut -d' ' -f1
 }
@@ -117,6 +114,19 @@ sha256_of () {
 branch=series
 ref_base=refs/heads/base
 ref_made=refs/assembled
+
+# commit_base <repository> <version> <sum of its tarball>: prints the id of the pristine
+# base as a commit of what is in the repository's index, the same everywhere.
+commit_base () {
+	GIT_AUTHOR_NAME='Git' GIT_AUTHOR_EMAIL='git@vger.kernel.org' \
+	GIT_COMMITTER_NAME='Git' GIT_COMMITTER_EMAIL='git@vger.kernel.org' \
+	GIT_AUTHOR_DATE='2000-01-01T00:00:00Z' \
+	GIT_COMMITTER_DATE='2000-01-01T00:00:00Z' \
+	git -C "$1" commit-tree "$(git -C "$1" write-tree)" -m "Git $2, the pristine base
+
+Unpacked from a release tarball with SHA-256
+$3"
+}
 
 # git in build/git
 tgit () {
