@@ -767,24 +767,70 @@ test_expect_success 'folders of others among the bases' '
 	test_cmp expect actual
 '
 
+# usage: until_waiting <file>: until it has the message of one that waits
+until_waiting () {
+	local round=0 &&
+	until grep "waiting for another" "$1" || test $round = 300
+	do
+		sleep 0.1 &&
+		round=$((round + 1)) || return 1
+	done
+}
+
 test_expect_success 'a base is not removed while somebody comes' '
 	git workspace base add -q one &&
 	(
 		exec 5<>.git/workspace/bases/lock &&
 		flock 5 &&
 		{ git workspace add --detach late one >late.err 2>&1 5<&- & } &&
-		wait=0 &&
-		until grep "waiting for another" late.err || test $wait = 300
-		do
-			sleep 0.1 &&
-			wait=$((wait + 1)) || exit 1
-		done &&
+		until_waiting late.err &&
 		test_path_is_missing .git/workspace/trees/late/user &&
 		exec 5<&- &&
 		wait
 	) &&
 	test_clean late one &&
 	git workspace remove late &&
+	git workspace base remove one
+'
+
+# Git reads all worktrees when it adds one, and dies of one that has files
+# without content, as they are for a moment.
+test_expect_success 'worktrees are added and removed one by one' '
+	git workspace base add -q one &&
+	(
+		exec 5<>.git/workspace/worktrees.lock &&
+		flock 5 &&
+		mkdir .git/worktrees/half &&
+		echo "$PWD/half/.git" >.git/worktrees/half/gitdir &&
+		>.git/worktrees/half/commondir &&
+		{ git workspace add --detach late one >late.err 2>&1 5<&- & } &&
+		until_waiting late.err &&
+		rm -r .git/worktrees/half &&
+		exec 5<&- &&
+		wait
+	) &&
+	test_clean late one &&
+	(
+		exec 5<>.git/workspace/worktrees.lock &&
+		flock 5 &&
+		{ git workspace remove late >late.err 2>&1 5<&- & } &&
+		until_waiting late.err &&
+		test_path_is_file .git/worktrees/late/commondir &&
+		exec 5<&- &&
+		wait
+	) &&
+	test_gone late late &&
+	(
+		git workspace base remove one &&
+		exec 5<>.git/workspace/worktrees.lock &&
+		flock 5 &&
+		{ git workspace base add one >late.err 2>&1 5<&- & } &&
+		until_waiting late.err &&
+		ls .git/worktrees >worktrees &&
+		test_grep ! "^tree" worktrees &&
+		exec 5<&- &&
+		wait
+	) &&
 	git workspace base remove one
 '
 
