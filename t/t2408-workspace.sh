@@ -770,10 +770,11 @@ test_expect_success 'folders of others among the bases' '
 # usage: until_waiting <file>: until it has the message of one that waits
 until_waiting () {
 	local round=0 &&
-	until grep "waiting for another" "$1" || test $round = 300
+	until grep "waiting for another" "$1"
 	do
 		sleep 0.1 &&
-		round=$((round + 1)) || return 1
+		round=$((round + 1)) &&
+		test $round -lt 300 || return 1
 	done
 }
 
@@ -831,7 +832,87 @@ test_expect_success 'worktrees are added and removed one by one' '
 		exec 5<&- &&
 		wait
 	) &&
+	(
+		exec 5<>.git/workspace/worktrees.lock &&
+		flock 5 &&
+		{ git workspace list >late.out 2>late.err 5<&- & } &&
+		until_waiting late.err &&
+		exec 5<&- &&
+		wait
+	) &&
+	test_grep "/ws " late.out &&
 	git workspace base remove one
+'
+
+test_expect_success 'one that is being made is not half made' '
+	git workspace base add -q one &&
+	(
+		exec 5<>.git/workspace/bases/lock &&
+		flock 5 &&
+		{ git workspace add --detach late one >late.err 2>&1 5<&- & } &&
+		until_waiting late.err &&
+		test_path_is_file .git/workspace/trees/late/making &&
+		{ git workspace mount --all >mount.err 2>&1 5<&- & } &&
+		until_waiting mount.err &&
+		{ git workspace remove late >remove.err 2>&1 5<&- & } &&
+		until_waiting remove.err &&
+		test_path_is_file .git/workspace/trees/late/making &&
+		exec 5<&- &&
+		wait
+	) &&
+	test_grep "HEAD is now at" late.err &&
+	test_grep ! "half made" mount.err &&
+	test_grep ! fatal remove.err &&
+	test_gone late late &&
+	git workspace base remove one
+'
+
+test_expect_success 'the id of one that is being removed' '
+	git workspace base add -q one &&
+	git workspace add -q --detach late one &&
+	unmount late &&
+	rm -r late .git/worktrees/late &&
+	(
+		exec 5<>.git/workspace/trees/late/lock &&
+		flock 5 &&
+		>.git/workspace/trees/late/removing &&
+		{ git workspace add --detach late one >late.err 2>&1 5<&- & } &&
+		until_waiting late.err &&
+		rm .git/workspace/bases/*/users/*.late.* &&
+		mv .git/workspace/trees/late .git/workspace/trash/ &&
+		exec 5<&- &&
+		wait
+	) &&
+	rm -r .git/workspace/trash/late &&
+	test_clean late one &&
+	git workspace remove late &&
+	test_gone late late &&
+	git workspace base remove one
+'
+
+test_expect_success 'prune leaves a base alone that is being removed' '
+	git workspace base add -q one &&
+	base=.git/workspace/bases/$(git rev-parse one) &&
+	mv $base/complete $base/removing &&
+	(
+		exec 5<>.git/workspace/bases/lock &&
+		flock 5 &&
+		git workspace prune -v >out 5<&- &&
+		test_must_be_empty out &&
+		test_path_is_file $base/removing
+	) &&
+	git workspace prune -v >out &&
+	test_grep "half removed" out &&
+	test_path_is_missing $base
+'
+
+test_expect_success 'called by a relative path' '
+	ln -s "$SOURCE" programs &&
+	programs/git-workspace add -q --detach late &&
+	test_clean late HEAD &&
+	programs/git-workspace mount late &&
+	programs/git-workspace remove late &&
+	test_gone late late
 '
 
 test_expect_success 'git worktree leaves workspaces alone' '
