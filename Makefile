@@ -16,7 +16,7 @@
 #                         further tests
 #   bench, bench-...      benchmarks, see BENCH_ARGS; perf: those of the base
 #   series, export        mails from the steps; steps from commits in build/git
-#   deps                  install the packages for all of that, as root
+#   deps                  install the packages for all of that but deb, as root
 #   clean                 remove what was built
 #
 # Variables (of those that are 1 here, 0 and no are the same as nothing):
