@@ -778,17 +778,28 @@ until_waiting () {
 	done
 }
 
+# usage: waits_for <lock> <check> <arguments of git workspace>: it waits while that is
+# locked, and then succeeds; meanwhile, the check is made
+waits_for () {
+	local lock="$1" check="$2" &&
+	shift 2 &&
+	(
+		exec 5<>".git/workspace/$lock" &&
+		flock 5 &&
+		{ git workspace "$@" >late.out 2>late.err 5<&- & } &&
+		pid=$! &&
+		until_waiting late.err &&
+		eval "$check" &&
+		exec 5<&- &&
+		wait $pid &&
+		wait
+	)
+}
+
 test_expect_success 'a base is not removed while somebody comes' '
 	git workspace base add -q one &&
-	(
-		exec 5<>.git/workspace/bases/lock &&
-		flock 5 &&
-		{ git workspace add --detach late one >late.err 2>&1 5<&- & } &&
-		until_waiting late.err &&
-		test_path_is_missing .git/workspace/trees/late/user &&
-		exec 5<&- &&
-		wait
-	) &&
+	waits_for bases/lock "test_path_is_missing .git/workspace/trees/late/user" \
+		add --detach late one &&
 	test_clean late one &&
 	git workspace remove late &&
 	git workspace base remove one
@@ -798,69 +809,35 @@ test_expect_success 'a base is not removed while somebody comes' '
 # without content, as they are for a moment.
 test_expect_success 'worktrees are added and removed one by one' '
 	git workspace base add -q one &&
-	(
-		exec 5<>.git/workspace/worktrees.lock &&
-		flock 5 &&
-		mkdir .git/worktrees/half &&
-		echo "$PWD/half/.git" >.git/worktrees/half/gitdir &&
-		>.git/worktrees/half/commondir &&
-		{ git workspace add --detach late one >late.err 2>&1 5<&- & } &&
-		until_waiting late.err &&
-		rm -r .git/worktrees/half &&
-		exec 5<&- &&
-		wait
-	) &&
+	mkdir half &&
+	echo "$PWD/half/.git" >half/gitdir &&
+	>half/commondir &&
+	cp -R half .git/worktrees/half &&
+	test_must_fail git worktree list &&
+	waits_for worktrees.lock "rm -r .git/worktrees/half" add --detach late one &&
 	test_clean late one &&
-	(
-		exec 5<>.git/workspace/worktrees.lock &&
-		flock 5 &&
-		{ git workspace remove late >late.err 2>&1 5<&- & } &&
-		until_waiting late.err &&
-		test_path_is_file .git/worktrees/late/commondir &&
-		exec 5<&- &&
-		wait
-	) &&
+	waits_for worktrees.lock "test_path_is_file .git/worktrees/late/commondir" \
+		remove late &&
 	test_gone late late &&
-	(
-		git workspace base remove one &&
-		exec 5<>.git/workspace/worktrees.lock &&
-		flock 5 &&
-		{ git workspace base add one >late.err 2>&1 5<&- & } &&
-		until_waiting late.err &&
-		ls .git/worktrees >worktrees &&
-		test_grep ! "^tree" worktrees &&
-		exec 5<&- &&
-		wait
-	) &&
-	(
-		exec 5<>.git/workspace/worktrees.lock &&
-		flock 5 &&
-		{ git workspace list >late.out 2>late.err 5<&- & } &&
-		until_waiting late.err &&
-		exec 5<&- &&
-		wait
-	) &&
-	test_grep "/ws " late.out &&
-	git workspace base remove one
+	git workspace base remove one &&
+	cp -R half .git/worktrees/half &&
+	waits_for worktrees.lock "rm -r .git/worktrees/half" base add one &&
+	git workspace base remove one &&
+	cp -R half .git/worktrees/half &&
+	waits_for worktrees.lock "rm -r .git/worktrees/half" list &&
+	test_grep "/ws " late.out
 '
 
 test_expect_success 'one that is being made is not half made' '
 	git workspace base add -q one &&
-	(
-		exec 5<>.git/workspace/bases/lock &&
-		flock 5 &&
-		{ git workspace add --detach late one >late.err 2>&1 5<&- & } &&
-		until_waiting late.err &&
+	waits_for bases/lock "
 		test_path_is_file .git/workspace/trees/late/making &&
 		{ git workspace mount --all >mount.err 2>&1 5<&- & } &&
 		until_waiting mount.err &&
 		{ git workspace remove late >remove.err 2>&1 5<&- & } &&
 		until_waiting remove.err &&
-		test_path_is_file .git/workspace/trees/late/making &&
-		exec 5<&- &&
-		wait
-	) &&
-	test_grep "HEAD is now at" late.err &&
+		test_path_is_file .git/workspace/trees/late/making
+	" add --detach late one &&
 	test_grep ! "half made" mount.err &&
 	test_grep ! fatal remove.err &&
 	test_gone late late &&
@@ -872,21 +849,19 @@ test_expect_success 'the id of one that is being removed' '
 	git workspace add -q --detach late one &&
 	unmount late &&
 	rm -r late .git/worktrees/late &&
-	(
-		exec 5<>.git/workspace/trees/late/lock &&
-		flock 5 &&
-		>.git/workspace/trees/late/removing &&
-		{ git workspace add --detach late one >late.err 2>&1 5<&- & } &&
-		until_waiting late.err &&
+	>.git/workspace/trees/late/removing &&
+	waits_for trees/late/lock "
 		rm .git/workspace/bases/*/users/*.late.* &&
-		mv .git/workspace/trees/late .git/workspace/trash/ &&
-		exec 5<&- &&
-		wait
-	) &&
+		mv .git/workspace/trees/late .git/workspace/trash/
+	" add --detach late one &&
 	rm -r .git/workspace/trash/late &&
 	test_clean late one &&
 	git workspace remove late &&
 	test_gone late late &&
+	# and of one that was emptied before its folder was removed
+	mkdir .git/workspace/trees/late &&
+	git workspace add -q --detach late one &&
+	git workspace remove late &&
 	git workspace base remove one
 '
 
@@ -904,6 +879,15 @@ test_expect_success 'prune leaves a base alone that is being removed' '
 	git workspace prune -v >out &&
 	test_grep "half removed" out &&
 	test_path_is_missing $base
+'
+
+test_expect_success 'a lock that cannot be opened' '
+	mv .git/workspace/worktrees.lock kept.lock &&
+	ln -s none/lock .git/workspace/worktrees.lock &&
+	test_fails 128 "cannot write .*/worktrees.lock" \
+		git workspace add --detach late one &&
+	mv kept.lock .git/workspace/worktrees.lock &&
+	test_gone late late
 '
 
 test_expect_success 'called by a relative path' '
