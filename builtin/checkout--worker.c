@@ -331,10 +331,12 @@ static void check_protocol(int argc, const char **argv)
 	for (int i = 1; i < argc; i++)
 		skip_prefix(argv[i], "--protocol=", &value);
 	if (!value || strtol_i(value, 10, &protocol) ||
-	    protocol != WIRE_PROTOCOL)
-		die(_("checkout worker of protocol %d was asked for %s; "
-		      "was Git replaced while it was running?"),
-		    WIRE_PROTOCOL, value ? value : _("none"));
+	    protocol != WIRE_PROTOCOL) {
+		die_message(_("checkout worker of protocol %d was asked for %s; "
+			      "was Git replaced while it was running?"),
+			    WIRE_PROTOCOL, value ? value : _("none"));
+		exit(129);	/* as for options that it does not know */
+	}
 }
 
 /* What the main process says about filters. */

@@ -293,6 +293,15 @@ static void add_lost(struct worker_pool *pool, uint32_t id)
 }
 
 /*
+ * Is this the exit code of another Git: one that does not know the options, or the
+ * protocol, or has no such command? Ours has none of these when it lacks something.
+ */
+static int is_foreign(int code)
+{
+	return code == 129 || code == 1;
+}
+
+/*
  * The worker has ended, or cannot be understood any more. Reap it, so that it
  * is certain that it does not write any more, and put what it has not answered
  * on the list of lost entries.
@@ -320,8 +329,12 @@ static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 		}
 	pool->stats.lost += pool->lost_nr > lost_nr;
 
-	/* It may have died of what a filter says. That will be reported. */
-	if (pool->lost_nr > lost_nr && (worker->answered || !pool->quiet) &&
+	/*
+	 * It may have died of what a filter says. That will be reported. And where
+	 * nobody asked for workers, only that they can never work.
+	 */
+	if (pool->lost_nr > lost_nr &&
+	    (worker->answered || !pool->quiet || is_foreign(code)) &&
 	    !(worker->filters && code == 128))
 		pool->to_report++;
 

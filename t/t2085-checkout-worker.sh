@@ -390,7 +390,7 @@ test_expect_success 'other protocols are refused' '
 	for option in --protocol=0 --protocol=1 --protocol=-1 --protocol= \
 		--root=. "--from-the-future --protocol=5"
 	do
-		test_expect_code 128 git checkout--worker $option \
+		test_expect_code 129 git checkout--worker $option \
 			<frames >answer 2>err &&
 		test_grep "^fatal: checkout worker of protocol 4 was asked for" err &&
 		test_line_count = 1 err &&
