@@ -360,8 +360,8 @@ static int max_threads(void)
 #ifdef RLIMIT_NOFILE
 	struct rlimit lim;
 
-	if (!getrlimit(RLIMIT_NOFILE, &lim) &&
-	    lim.rlim_cur != RLIM_INFINITY && lim.rlim_cur / 4 < MAX_THREADS)
+	/* RLIM_INFINITY is a large number. */
+	if (!getrlimit(RLIMIT_NOFILE, &lim) && lim.rlim_cur / 4 < MAX_THREADS)
 		return lim.rlim_cur < 8 ? 1 : lim.rlim_cur / 4;
 #endif
 	return MAX_THREADS;

@@ -211,7 +211,7 @@ test_expect_success 'with nothing set, there are workers for many, and none for 
 	check_out auto checkout -q main &&
 	keep_files out &&
 	same_files &&
-	if test $(nproc 2>/dev/null || echo 1) -gt 1
+	if test_have_prereq PTHREADS && test $(nproc 2>/dev/null || echo 1) -gt 1
 	then
 		test $(by_workers "name=one smudge") -gt 0
 	fi &&
@@ -236,7 +236,7 @@ test_expect_success 'one file with a filter keeps no others from workers' '
 	rm -f trace &&
 	GIT_TRACE2_EVENT="$TRASH/trace" git -C plain checkout -q -f &&
 	git -C plain diff-files --exit-code &&
-	if test $(nproc 2>/dev/null || echo 1) -gt 1
+	if test_have_prereq PTHREADS && test $(nproc 2>/dev/null || echo 1) -gt 1
 	then
 		test $(started checkout--worker) -gt 0
 	fi
@@ -596,7 +596,8 @@ test_expect_success 'progress tells what is delayed' '
 	done
 '
 
-test_expect_success 'a worker is killed while its filter runs' '
+# Without threads, the parent of a filter is another process.
+test_expect_success PTHREADS 'a worker is killed while its filter runs' '
 	write_script kill-once <<-EOF &&
 	# the worker is the parent of the shell that runs this, and has sent all
 	mkdir "$TRASH/killed" 2>/dev/null || exit 0

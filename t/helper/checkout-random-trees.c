@@ -11,7 +11,7 @@ const char *const branch_names[BRANCHES] = { "one", "two", "three" };
 enum style {
 	TEXT, CRLF, MIXED, NO_NEWLINE, IDENT, BINARY, BAD_UTF8, EMPTY,
 	/* these have a purpose */
-	ATTRIBUTES, IGNORE, CONFIG, MODULES, BIG, DIR_LINK
+	ATTRIBUTES, IGNORED, CONFIG, MODULES, BIG, DIR_LINK
 };
 
 /* A file; its contents follow from the rest. */
@@ -372,7 +372,7 @@ static void make_first_tree(struct random_case *c, struct string_list *tree)
 	if (c->filters || !one_in(c, 4))
 		put_special(c, tree, ".gitattributes", ATTRIBUTES);
 	if (one_in(c, 3))
-		put_special(c, tree, ".gitignore", IGNORE);
+		put_special(c, tree, ".gitignore", IGNORED);
 	put_special(c, tree, ".version", TEXT);
 	change_specials(c, tree);
 }
@@ -538,7 +538,7 @@ static void add_contents(struct random_case *c, const struct file *file,
 		add_link(file, path, out);
 	else if (file->style == ATTRIBUTES)
 		add_attributes(c, file, out);
-	else if (file->style == IGNORE)
+	else if (file->style == IGNORED)
 		strbuf_addstr(out, "f3*\nuntracked\n");
 	else if (file->style == CONFIG)
 		add_included(c, file, out);

@@ -8,6 +8,16 @@
 #include "worktree-state.h"
 #include "wrapper.h"
 
+#ifdef GIT_WINDOWS_NATIVE
+
+void run_in_worktree(const char *dir UNUSED, int argc UNUSED,
+		     const char **argv UNUSED)
+{
+	die("random cases need fork() and limits");
+}
+
+#else
+
 #define SECONDS 20
 #define GRACE_MS 3000
 
@@ -142,3 +152,5 @@ void run_in_worktree(const char *dir, int argc, const char **argv)
 	strbuf_release(&url);
 	free(path);
 }
+
+#endif

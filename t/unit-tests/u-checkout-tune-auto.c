@@ -128,7 +128,7 @@ static struct outcome run_auto(const struct machine *m, int threshold,
 static const struct machine ssd = { 2, 64, 40, 0, 2 };
 static const struct machine large = { 32, 64, 40, 0, 0.5 };
 static const struct machine nfs = { 2, 64, 60, 5000, 0 };
-static const struct machine far = { 2, 64, 60, 30000, 0 };
+static const struct machine remote = { 2, 64, 60, 30000, 0 };
 static const struct machine locked = { 2, 64, 60, 1000, 400 };
 static const struct machine arm = { 2, 64, 60, 0, 12000 };
 static const struct machine one_core = { 1, 64, 60, 0, 0 };
@@ -136,7 +136,7 @@ static const struct machine one_core = { 1, 64, 60, 0, 0 };
 void test_checkout_tune_auto__near_best(void)
 {
 	const struct machine *all[] = {
-		&ssd, &large, &nfs, &far, &locked, &arm, &one_core
+		&ssd, &large, &nfs, &remote, &locked, &arm, &one_core
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
