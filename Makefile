@@ -14,6 +14,7 @@
 #   test-upstream         the base's whole suite
 #   differential sanitize test-aarch64 test-sandbox test-install check-style
 #                         further tests
+#   platforms             built and tested for other processors, C libraries, compilers
 #   bench, bench-...      benchmarks, see BENCH_ARGS; perf: those of the base
 #   series, export        mails from the steps; steps from commits in build/git
 #   deps                  install the packages for all of that but deb, as root
@@ -40,6 +41,7 @@
 #   T='t1*' UPSTREAM_MODES='2 default'    for make test-upstream
 #   TOOLS='address thread valgrind' QUICK=1    for make sanitize
 #   CASES=200 SEED=N      for make differential
+#   PLATFORMS='musl i386' for make platforms (see scripts/on-platform)
 #   TOPIC=name CHANGED=REV    for make series: that topic (all: all steps as one),
 #                         or only those that differ from a commit of this repository
 #   COMPILE=1 TEST=1      for make series: compile each commit, run the tests that
@@ -182,6 +184,7 @@ perf: all baseline
 	@scripts/perf $(call quoted,$(T))
 
 .PHONY: test test-upstream test-aarch64 test-sandbox test-install differential sanitize check-style
+.PHONY: platforms
 test: all
 	@scripts/deps --check build test
 	@scripts/test-own
@@ -193,6 +196,12 @@ test-upstream: all
 # sha1-screen as an AArch64 program under qemu; see scripts/test-aarch64
 test-aarch64: all
 	@scripts/test-aarch64
+
+# all of it for other platforms, in a chroot that has their compilers
+platforms:
+	@scripts/deps --check build deb
+	@scripts/assemble
+	@scripts/platforms $(PLATFORMS)
 
 # what make install and uninstall do, in a folder on the side
 test-install: all
