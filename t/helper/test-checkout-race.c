@@ -10,6 +10,14 @@
 #include "strbuf.h"
 #include "trace.h"
 
+#ifdef __linux__
+#include <sys/syscall.h>
+/* renameat2(2); musl has no wrapper for it before 1.2.5 */
+#ifndef RENAME_EXCHANGE
+#define RENAME_EXCHANGE (1 << 1)
+#endif
+#endif
+
 static const char * const race_usage[] = {
 	"test-tool checkout-race --stop=<file> [--pause=<usec>] <dir> <target> <spare>",
 	"test-tool checkout-race --has-openat",
@@ -39,8 +47,8 @@ static int swap(const char *a, const char *b)
 	struct strbuf hold = STRBUF_INIT;
 	int ret;
 
-#ifdef RENAME_EXCHANGE
-	if (!renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE))
+#ifdef SYS_renameat2
+	if (!syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE))
 		return 0;
 	if (errno != ENOSYS && errno != EINVAL)
 		return -1;
