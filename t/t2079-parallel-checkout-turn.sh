@@ -603,7 +603,7 @@ test_expect_success 'with auto, workers that cannot be had are no message' '
 	git clone -q -n files one &&
 	mkdir fake-none &&
 	write_script fake-none/git <<-EOF &&
-	test "\$1" != checkout--worker || exit 1
+	test "\$1" != checkout--worker || exit 128
 	exec "$GIT_BUILD_DIR/git" "\$@"
 	EOF
 	GIT_EXEC_PATH="$TRASH_DIRECTORY/fake-none" "$GIT_BUILD_DIR/git" -C one \
