@@ -167,6 +167,16 @@ static int has_removals(const struct parallel_checkout *pc)
 }
 
 /*
+ * A worker has tried it, and would fail again, as on a disk that is full; unless what it
+ * lacked was the blob, which may have been fetched since.
+ */
+static int was_declined_for_good(const struct queued_entry *entry)
+{
+	return entry->status == CHECKOUT_DECLINED &&
+		!repo_has_promisor_remote(the_repository);
+}
+
+/*
  * May workers write an entry that was put off, or write it again? What a filter
  * has failed is for entry.c, which says so. And a filter gets a blob once at a
  * time: `firsts` has those of which no filter has seen the first entry yet.
@@ -179,7 +189,7 @@ static int is_for_second_round(const struct parallel_checkout *pc,
 	    !!pc_filter_cost(entry) != filtered)
 		return 0;
 	if (!filtered)
-		return 1;
+		return !was_declined_for_good(entry);
 	if (pc_waits_for_delayed(pc, entry) ||
 	    oidset_contains(firsts, &entry->ce->oid))
 		return 0;

@@ -293,8 +293,10 @@ static void add_lost(struct worker_pool *pool, uint32_t id)
 }
 
 /*
- * Is this the exit code of another Git: one that does not know the options, or the
- * protocol, or has no such command? Ours has none of these when it lacks something.
+ * Is this most likely the exit code of another Git? 129 is for options that it does
+ * not know, and of ours for another protocol, 1 for a command that is not there; what
+ * lacks something dies with 128. That a SIGHUP is 129, too, and a child that cannot
+ * even report why it cannot be executed is 1, does not matter: the user is asked.
  */
 static int is_foreign(int code)
 {

@@ -101,7 +101,10 @@ struct worker_pool {
 	struct pollfd *pollfds;
 	int *pollfd_worker;
 
-	/* Nobody asked for workers, so nobody is told that there are none. */
+	/*
+	 * Nobody asked for workers, so nobody is told that there are none; only
+	 * that they seem to be those of another Git.
+	 */
 	unsigned quiet : 1;
 
 	/* The processes may run filters, whose messages are to be seen. */
@@ -119,7 +122,8 @@ struct worker_pool {
 /*
  * Make a pool that has no worker, and will never have more than `max`. With
  * `quiet`, nothing is said about workers that cannot be started, or end before
- * they have answered anything; only trace2 knows.
+ * they have answered anything; only trace2 knows. Those whose exit code is that of
+ * another Git (129 or 1) are reported even so.
  */
 void pool_init(struct worker_pool *pool, int max,
 	       const struct git_hash_algo *algo, int quiet);

@@ -599,23 +599,42 @@ each_setting 'workers that read broken configuration are not heard' '
 	git -C files diff --exit-code
 '
 
-test_expect_success 'with auto, workers that cannot be had are no message' '
+# usage: with_none <what is run instead of a worker> <workers>
+with_none () {
+	rm -rf one tried &&
 	git clone -q -n files one &&
-	mkdir fake-none &&
+	mkdir -p fake-none &&
 	write_script fake-none/git <<-EOF &&
-	test "\$1" != checkout--worker || exit 128
+	if test "\$1" = checkout--worker
+	then
+		>"$TRASH_DIRECTORY/tried"
+		$1
+	fi
 	exec "$GIT_BUILD_DIR/git" "\$@"
 	EOF
 	GIT_EXEC_PATH="$TRASH_DIRECTORY/fake-none" "$GIT_BUILD_DIR/git" -C one \
-		-c checkout.workers=auto -c checkout.thresholdForParallelism=0 \
+		-c checkout.workers=$2 -c checkout.thresholdForParallelism=0 \
 		checkout -q -f HEAD 2>err &&
+	test_path_is_file tried &&
+	git -C one diff --exit-code HEAD
+}
+
+test_expect_success 'with auto, workers that cannot be had are no message' '
+	with_none "exit 128" auto &&
 	test_must_be_empty err &&
-	git -C one diff --exit-code HEAD &&
-	rm one/file* &&
-	GIT_EXEC_PATH="$TRASH_DIRECTORY/fake-none" "$GIT_BUILD_DIR/git" -C one \
-		-c checkout.workers=2 checkout -q -f HEAD 2>err &&
+	with_none "exit 128" 2 &&
 	test_grep "ended early" err
 '
+
+# One that does not know the command, or an option, or speaks another protocol
+for how in "exit 1" "exit 129" 'set -- "$@" --protocol=1'
+do
+	test_expect_success "with auto, workers of another Git are one: $how" '
+		with_none "$how" auto &&
+		test_grep "^warning: .* ended early" err &&
+		test_grep "^hint: .* is .git. in .*fake-none. of this version?" err
+	'
+done
 
 # root is not limited
 test_lazy_prereq ULIMIT_PROCESSES '

@@ -147,30 +147,6 @@ test_expect_success SLOWFS 'a lost worker is not one of few' '
 	diff -r many out/many
 '
 
-# A Git that does not know the command, or its options, as where files of one were
-# moved. That there is too little of something is no reason to say anything.
-test_expect_success SLOWFS 'workers of another Git are reported' '
-	mkdir another &&
-	for code in 1 129 128
-	do
-		rm -rf out/dir &&
-		write_script another/git <<-EOF &&
-		test "\$1" != checkout--worker || exit $code
-		exec "$GIT_BUILD_DIR/git" "\$@"
-		EOF
-		GIT_EXEC_PATH="$PWD/another" "$GIT_BUILD_DIR/git" -C repo \
-			checkout-index -a -f --prefix="$PWD/out/" 2>err &&
-		diff -r repo/dir out/dir &&
-		if test $code = 128
-		then
-			test_must_be_empty err
-		else
-			test_grep "^warning: .* ended early" err &&
-			test_grep "^hint: .* is .git. in .* of this version?" err
-		fi || return 1
-	done
-'
-
 for config in "" "-c checkout.thresholdForParallelism=10"
 do
 	test_expect_success SLOWFS,PIPE "names that come one by one are written one by one $config" '
