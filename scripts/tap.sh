@@ -49,6 +49,20 @@ not () {
 	fi
 }
 
+# two_workers_wrote <trace>: GIT_TRACE2_EVENT of a checkout, with GIT_TRACE2_EVENT_NESTING
+# of 10, since the default leaves these out; none was lost, and not the main process
+# alone has written the files
+two_workers_wrote () {
+	for is in '"key":"workers","value":"2"' '"key":"batches","value":"[1-9]' \
+		'"key":"lost_workers","value":"0"'
+	do
+		grep "\"category\":\"pcheckout\",$is" "$1" || {
+			echo "not in the trace: $is"
+			return 1
+		}
+	done
+}
+
 # The end of the script: its exit code tells whether one has failed.
 tap_end () {
 	echo "1..$tap_count"
