@@ -162,14 +162,18 @@ do
 	'
 done
 
-# Once by a worker, and once by the main process, which has to say so.
-test_expect_success 'on a full disk, workers try each file once' '
-	test_env GIT_TRACE2_EVENT="$(pwd)/trace" GIT_TRACE2_EVENT_NESTING=10 \
-		checkout_on_slow 2 "write:ENOSPC:1+" -- checkout-index -a -u -f &&
-	test_must_be_empty found &&
-	files=$(wc -l <all | tr -d " ") &&
-	test_line_count = $files err &&
-	test_grep "\"key\":\"declined\",\"value\":\"$files\"" trace
-'
+for workers in 1 2
+do
+	# Once by a worker or as one would, and once more to say why not.
+	test_expect_success "on a full disk, each file is tried twice, workers=$workers" '
+		slowfs_control slow reset &&
+		checkout_on_slow $workers "write:ENOSPC:1+" -- \
+			checkout-index -a -u &&
+		test_must_be_empty found &&
+		files=$(wc -l <all | tr -d " ") &&
+		test_line_count = $files err &&
+		test $(slowfs_count slow write) = $(($files * 2))
+	'
+done
 
 test_done
