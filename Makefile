@@ -36,6 +36,7 @@
 #   TMPDIR=/path          where tests and the demo write (default: a tmpfs)
 #   REPO= WORKERS= ROUNDS=    for make demo
 #   DIST='bookworm trixie'    for make deb, test-deb and test-tarball: of which Debian
+#                         (test-tarball: or Ubuntu, as jammy)
 #   NODOC=1               for make deb: only git, without manual pages
 #   REPO=/path            for make test-deb: what to clone there
 #   T='t1*' UPSTREAM_MODES='2 default'    for make test-upstream
