@@ -124,7 +124,7 @@ install:
 	@scripts/install $(call quoted,$(abspath $(prefix))) $(if $(DESTDIR),$(call quoted,$(abspath $(DESTDIR))))
 
 uninstall:
-	@scripts/uninstall $(call quoted,$(abspath $(prefix)))
+	@scripts/uninstall $(call quoted,$(if $(DESTDIR),$(abspath $(DESTDIR)))$(abspath $(prefix)))
 
 tarball:
 	@scripts/deps --check build
