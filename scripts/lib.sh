@@ -30,6 +30,14 @@ case ${JOBS:-1} in
 *[!0-9]*|0*) die "JOBS='$JOBS': a number from 1 up is wanted" ;;
 esac
 
+# need_root: or exit code 3, of what makes chroots where none can be made
+need_root () {
+	test "$(id -u)" = 0 || {
+		say "error: a chroot is made as root; try it with sudo"
+		exit 3
+	}
+}
+
 # make_dir <variable> <folder>: the folder that the variable chooses
 make_dir () {
 	if ! mkdir -p "$2" 2>/dev/null || ! test -w "$2"
