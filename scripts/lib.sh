@@ -136,6 +136,13 @@ Unpacked from a release tarball with SHA-256
 $3"
 }
 
+# unpack_base <tarball> <folder> <version>: the pristine base. A snapshot, unlike a
+# release, does not say which version it is.
+unpack_base () {
+	tar -xf "$1" -C "$2" --strip-components=1 --no-same-owner
+	test -f "$2/version" || echo "$3" >"$2/version"
+}
+
 # git in build/git
 tgit () {
 	git -C "$tree" "$@"
