@@ -421,7 +421,8 @@ int dir_ahead_run(struct dir_ahead *ahead, dir_ahead_plan_fn plan,
 	int max = max_threads();
 	struct dir_ahead_dir *dir;
 
-	if (ahead->is_alone && run_alone(ahead, plan, plan_data))
+	if (!waiting_loop_may_grow() ||
+	    (ahead->is_alone && run_alone(ahead, plan, plan_data)))
 		return 0;
 	ahead->is_alone = 0;
 	while ((dir = take(&ahead->cut)))

@@ -23,7 +23,8 @@
  * read again.
  *
  * What is stored is limited to some 64 MB, enough for a million files, and that
- * of one directory to 4 MB. What is left is read by the walk.
+ * of one directory to 4 MB. What is left is read by the walk. That is everything
+ * where the address space is limited; see waiting_loop_may_grow().
  */
 
 #include "strbuf.h"

@@ -6,9 +6,6 @@
 #include "dirs.h"
 #include "gettext.h"
 #include "wrapper.h"
-#ifdef __linux__
-#include <sys/syscall.h>
-#endif
 
 #ifndef O_NONBLOCK
 #define O_NONBLOCK 0
@@ -36,6 +33,9 @@ static int is_bad_component(const char *name, size_t len)
  * depth, parents are closed as their child is entered.
  */
 #define MAX_OPEN_LEVELS 16
+
+/* A file system that is always interrupted has to end in an error at last. */
+#define CREATE_ATTEMPTS 16
 
 /*
  * Close the handles between the root and the current directory; climbing out of
@@ -126,8 +126,9 @@ static int is_link_error(int err)
 
 /*
  * Open something in the current directory. Where open() is interrupted by
- * signals (see OPEN_RETURNS_EINTR in Makefile), openat() may be, too. And if we
- * have spent all descriptors on a deep path, most of them can be had back.
+ * signals (see OPEN_RETURNS_EINTR in Makefile), openat() may be, too; then all
+ * but a creation can just be done again. And if we have spent all descriptors
+ * on a deep path, most of them can be had back.
  */
 static int open_in_current(struct dir_handles *dirs, const char *name,
 			   int flags, mode_t mode)
@@ -136,7 +137,7 @@ static int open_in_current(struct dir_handles *dirs, const char *name,
 
 	do
 		fd = openat(current_fd(dirs), name, flags | O_CLOEXEC, mode);
-	while (fd < 0 && (errno == EINTR ||
+	while (fd < 0 && ((errno == EINTR && !(flags & O_CREAT)) ||
 			  ((errno == EMFILE || errno == ENFILE) &&
 			   !close_parents(dirs))));
 	if (fd < 0 && (flags & O_NOFOLLOW) && is_link_error(errno))
@@ -210,10 +211,46 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
 	return 0;
 }
 
+/*
+ * A creation was interrupted. Has it made the file before? Nobody can tell for
+ * certain, but if it has, that is empty, has one name, and is ours; and whoever
+ * makes such a file at this very moment loses nothing that was in it. Make way
+ * for another attempt. Returns -1 if something else is there.
+ */
+static int undo_creation(struct dir_handles *dirs, const char *name)
+{
+	struct stat st;
+
+	if (dirs_lstat(dirs, name, &st))
+		return errno == ENOENT ? 0 : -1;
+	if (!S_ISREG(st.st_mode) || st.st_size || st.st_nlink != 1 ||
+	    st.st_uid != geteuid())
+		return -1;
+	return dirs_unlink(dirs, name) && errno != ENOENT ? -1 : 0;
+}
+
 int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
 {
+	int fd = -1;
+
+	for (int i = 0; i < CREATE_ATTEMPTS; i++) {
+		fd = open_in_current(dirs, name, O_WRONLY | O_CREAT | O_EXCL |
+				     O_NOFOLLOW, mode);
+		if (fd >= 0 || errno != EINTR)
+			break;
+		if (undo_creation(dirs, name)) {
+			errno = EINTR;
+			break;
+		}
+	}
+	return fd;
+}
+
+int dirs_create_readable(struct dir_handles *dirs, const char *name,
+			 mode_t mode)
+{
 	return open_in_current(dirs, name,
-			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+			       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
 }
 
 static int open_file(struct dir_handles *dirs, const char *name)
@@ -342,6 +379,13 @@ int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
 		    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 }
 
+int dirs_create_readable(struct dir_handles *dirs, const char *name,
+			 mode_t mode)
+{
+	return open(whole_path(dirs, name),
+		    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+}
+
 static int open_file(struct dir_handles *dirs, const char *name)
 {
 	return open_nofollow(whole_path(dirs, name), O_RDONLY | O_CLOEXEC);
@@ -378,69 +422,72 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name)
 
 /* -- whole paths -- */
 
-#if defined(SYS_openat2) && !defined(NO_OPENAT)
-
-/* openat2(2), Linux 5.6; not every C library has the header of that. */
-struct how_to_open {
-	uint64_t flags, mode, resolve;
-};
-#define HOW_NO_SYMLINKS 0x04	/* RESOLVE_NO_SYMLINKS, which is for all components */
-
 /*
- * As dirs_enter() from the root, but in one system call, and without handles of
- * the parents. Returns 1 if it is to be done by that instead: this call may be
- * unknown or forbidden, and there are errors that only a walk can avoid.
+ * The directory of the last operation. The next one is most often in the same,
+ * and uses its handle again if that is what the path still leads to: what was
+ * moved away is not to be written to at its new place. Whatever has become of
+ * the path, the handle is of a directory that was reached through no symbolic
+ * link, so the look at the path need not be a walk.
  */
-static int enter_at_once(struct dir_handles *dirs, const char *path, size_t len)
+static struct {
+	struct dir_handles dirs;
+	struct strbuf path;	/* without a slash at the end; empty: none */
+	size_t root_len;
+	dev_t dev;
+	ino_t ino;
+} last = {
+	.dirs = DIR_HANDLES_INIT,
+	.path = STRBUF_INIT,
+};
+
+#ifndef NO_OPENAT
+
+static int is_last(const char *path, size_t len, size_t root_len)
 {
-	struct how_to_open how = {
-		.flags = HANDLE_FLAGS | O_CLOEXEC,
-		.resolve = HOW_NO_SYMLINKS,
-	};
-	size_t name_at = 0;
-	int fd;
+	struct stat st;
 
-	errno = EINVAL;
-	strbuf_add(&dirs->path, path, len);
-	for (size_t i = 0; i <= len; i++) {
-		if (i < len && path[i] != '/')
-			continue;
-		if (is_bad_component(path + name_at, i - name_at))
-			goto failed;
-		name_at = i + 1;
-	}
-	fd = syscall(SYS_openat2, current_fd(dirs), dirs->path.buf, &how,
-		     sizeof(how));
-	if (fd < 0)
-		goto failed;
-	push_level(dirs, fd, 0);
-	return 0;
+	return len == last.path.len && root_len == last.root_len &&
+		!memcmp(path, last.path.buf, len) &&
+		!lstat(last.path.buf, &st) &&
+		st.st_dev == last.dev && st.st_ino == last.ino;
+}
 
-failed:
-	strbuf_reset(&dirs->path);
-	return errno == ENOENT || errno == ENOTDIR ? -1 : 1;
+static void remember(const char *path, size_t len, size_t root_len)
+{
+	struct stat st;
+
+	close_parents(&last.dirs);
+	if (fstat(current_fd(&last.dirs), &st))
+		return;
+	strbuf_add(&last.path, path, len);
+	last.root_len = root_len;
+	last.dev = st.st_dev;
+	last.ino = st.st_ino;
 }
 
 #else
 
-static int enter_at_once(struct dir_handles *dirs UNUSED,
-			 const char *path UNUSED, size_t len UNUSED)
+/* To walk is to look at the directories, which is what should be done. */
+static int is_last(const char *path UNUSED, size_t len UNUSED,
+		   size_t root_len UNUSED)
 {
-	return 1;
+	return 0;
+}
+
+static void remember(const char *path UNUSED, size_t len UNUSED,
+		     size_t root_len UNUSED)
+{
 }
 
 #endif
 
 /*
- * Enter the directory of the path and return the name in it, or NULL with errno
- * set. In both cases leave() is to be called. Handles are not kept: what they
- * stand for may be moved away.
+ * Make the directory of the path the current one in last.dirs, and return the
+ * name in it; or NULL, with errno set.
  */
-static const char *enter(struct dir_handles *dirs, const char *path,
-			 size_t base_len)
+static const char *enter(const char *path, size_t base_len)
 {
-	size_t len = strlen(path), root_len, name_at, dir_len;
-	char *root;
+	size_t len = strlen(path), root_len, name_at, dir_end, dir_len;
 	int ret;
 
 	/* As for a system call with the whole path. */
@@ -454,35 +501,29 @@ static const char *enter(struct dir_handles *dirs, const char *path,
 	for (name_at = len; name_at > root_len; name_at--)
 		if (is_dir_sep(path[name_at - 1]))
 			break;
+	dir_end = name_at > root_len ? name_at - 1 : root_len;
+	dir_len = dir_end - root_len;
+	if (dir_len && is_last(path, dir_end, root_len))
+		return path + name_at;
 
-	root = xmemdupz(path, root_len);
-	ret = dirs_open_root(dirs, root);
-	free(root);
-	if (ret < 0)
+	dirs_release(&last.dirs);
+	strbuf_reset(&last.path);
+	strbuf_add(&last.path, path, root_len);
+	ret = dirs_open_root(&last.dirs, last.path.buf);
+	strbuf_reset(&last.path);
+	if (ret)
 		return NULL;
 
-	dir_len = name_at > root_len ? name_at - root_len - 1 : 0;
-	ret = dir_len ? enter_at_once(dirs, path + root_len, dir_len) : 0;
-	if (ret > 0)
-		ret = dirs_enter(dirs, path + root_len, dir_len, 0);
-	if (ret < 0)
+	if (dirs_enter(&last.dirs, path + root_len, dir_len, 0))
 		return NULL;
+	if (dir_len)
+		remember(path, dir_end, root_len);
 	return path + name_at;
-}
-
-static int leave(struct dir_handles *dirs, int ret)
-{
-	int saved_errno = errno;
-
-	dirs_release(dirs);
-	errno = saved_errno;
-	return ret;
 }
 
 int beneath_open(const char *path, size_t base_len)
 {
-	struct dir_handles dirs = DIR_HANDLES_INIT;
-	const char *name = enter(&dirs, path, base_len);
+	const char *name = enter(path, base_len);
 
 	/*
 	 * What is wrong with a leading directory is for those to say who make
@@ -491,49 +532,44 @@ int beneath_open(const char *path, size_t base_len)
 	if (!name && strlen(path) < PATH_MAX &&
 	    errno != EMFILE && errno != ENFILE)
 		errno = ENOTDIR;
-	return leave(&dirs, name ? open_file(&dirs, name) : -1);
+	return name ? open_file(&last.dirs, name) : -1;
 }
 
 #ifndef NO_OPENAT
 
 int beneath_create(const char *path, size_t base_len, mode_t mode)
 {
-	struct dir_handles dirs = DIR_HANDLES_INIT;
-	const char *name = enter(&dirs, path, base_len);
+	const char *name = enter(path, base_len);
 
-	return leave(&dirs, name ? dirs_create(&dirs, name, mode) : -1);
+	return name ? dirs_create(&last.dirs, name, mode) : -1;
 }
 
 int beneath_mkdir(const char *path, size_t base_len)
 {
-	struct dir_handles dirs = DIR_HANDLES_INIT;
-	const char *name = enter(&dirs, path, base_len);
+	const char *name = enter(path, base_len);
 
-	return leave(&dirs, name ? mkdirat(current_fd(&dirs), name, 0777) : -1);
+	return name ? mkdirat(current_fd(&last.dirs), name, 0777) : -1;
 }
 
 int beneath_symlink(const char *target, const char *path, size_t base_len)
 {
-	struct dir_handles dirs = DIR_HANDLES_INIT;
-	const char *name = enter(&dirs, path, base_len);
+	const char *name = enter(path, base_len);
 
-	return leave(&dirs, name ? dirs_symlink(&dirs, target, name) : -1);
+	return name ? dirs_symlink(&last.dirs, target, name) : -1;
 }
 
 int beneath_unlink(const char *path, size_t base_len)
 {
-	struct dir_handles dirs = DIR_HANDLES_INIT;
-	const char *name = enter(&dirs, path, base_len);
+	const char *name = enter(path, base_len);
 
-	return leave(&dirs, name ? dirs_unlink(&dirs, name) : -1);
+	return name ? dirs_unlink(&last.dirs, name) : -1;
 }
 
 int beneath_rmdir(const char *path, size_t base_len)
 {
-	struct dir_handles dirs = DIR_HANDLES_INIT;
-	const char *name = enter(&dirs, path, base_len);
+	const char *name = enter(path, base_len);
 
-	return leave(&dirs, name ? dirs_rmdir(&dirs, name) : -1);
+	return name ? dirs_rmdir(&last.dirs, name) : -1;
 }
 
 #endif /* NO_OPENAT */

@@ -13,9 +13,13 @@
  * because somebody means harm) cannot redirect an operation to another place;
  * cf. CVE-2021-21300. Since the handles of the current directory and its
  * parents are kept, a walk costs fewer look-ups than whole paths would; a single
- * operation, as of the functions at the end, costs more, though not much where
- * the system has openat2(2). When there are no descriptors left, the parents'
- * are given up.
+ * operation, as of the functions at the end, costs more. When there are no
+ * descriptors left, the parents' are given up.
+ *
+ * openat2(2) would find a directory in one call. It is not used: layers that
+ * keep the current directory or names to themselves, like PRoot, do not know
+ * it, and it would go past them to another place; a sandbox may kill who calls
+ * it; and the calls that it saves are cheap.
  *
  * Where the platform has no openat() and kin (NO_OPENAT), the same interface
  * works with whole paths. A walk then looks at the leading directories, which
@@ -104,8 +108,20 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
  * None follows a symbolic link. They return -1 and set errno on error.
  */
 
-/* Create a new file for writing; returns its descriptor. */
+/*
+ * Create a new file for writing; returns its descriptor. EEXIST: somebody else
+ * has made what is there.
+ *
+ * With EINTR, a file system may have made the file nevertheless, and another
+ * attempt would meet it. So what is there after an interruption is removed
+ * before that, if it can be ours: an empty file with one name, of this user.
+ * Anything else stays, and errno is EINTR: it is not known who has made it.
+ */
 int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode);
+
+/* The same, for reading, too, which not every file system can do at once. */
+int dirs_create_readable(struct dir_handles *dirs, const char *name,
+			 mode_t mode);
 
 /* Open a file for reading. Does not wait for what is none, like a pipe. */
 int dirs_open(struct dir_handles *dirs, const char *name);
@@ -128,6 +144,9 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name);
  * may go through symbolic links; cf. base_dir in struct checkout. The functions
  * return what the system call of that name does and set errno likewise. With
  * ENOTDIR or ELOOP a leading directory is there and is none.
+ *
+ * The handle of the last directory is kept for the next operation, which looks
+ * whether its path still leads there. They are not for several threads.
  *
  * With NO_OPENAT, these are the system calls themselves: callers have to check
  * the leading directories first, with has_dirs_only_path() or check_path(), and

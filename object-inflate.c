@@ -3,27 +3,15 @@
  * Inflating packed and loose objects in one call; see object-inflate.h.
  */
 #include "git-compat-util.h"
-#include "object-file.h"
 #include "object-inflate.h"
 #include "odb.h"
 #include "trace.h"
 #include "whole-inflate.h"
 
-/*
- * A loose object whose file is at most this large is inflated before its size
- * is known, into a buffer that is kept. Asking zlib for the header first costs
- * about as much as it takes to inflate a few kilobytes with libdeflate; from
- * these sizes on it does not matter any more. The buffer allows for the usual
- * ratios of source code; what compresses better takes the other path.
- */
-#define SMALL_FILE	(16 * 1024)
-#define SMALL_OUTPUT	(64 * 1024)
-
-/* What one inflation needs, kept for the next one. */
+/* An inflater, kept for the next inflation. */
 struct tools {
 	struct tools *next;
 	struct whole_inflater *inflater;
-	unsigned char *small_output;	/* allocated when first needed */
 };
 
 /*
@@ -33,6 +21,19 @@ struct tools {
  */
 static struct tools *spare_tools;	/* access under obj_read_lock */
 static int no_tools;			/* access under obj_read_lock */
+static int strict;			/* set before there are threads */
+
+void inflate_strictly(void)
+{
+	strict = 1;
+	while (spare_tools) {
+		struct tools *t = spare_tools;
+
+		spare_tools = t->next;
+		whole_inflater_free(t->inflater);
+		free(t);
+	}
+}
 
 static struct tools *take_tools(void)
 {
@@ -41,7 +42,8 @@ static struct tools *take_tools(void)
 	if (t) {
 		spare_tools = t->next;
 	} else if (!no_tools) {
-		struct whole_inflater *inflater = whole_inflater_new();
+		struct whole_inflater *inflater = strict ?
+			whole_inflater_new() : whole_inflater_new_lenient();
 
 		if (inflater) {
 			CALLOC_ARRAY(t, 1);
@@ -84,65 +86,6 @@ int inflate_packed_whole(const void *in, size_t in_len,
 	put_back_tools(t);
 	trace_result("packed", size, !ret);
 	return ret;
-}
-
-/*
- * The length of a loose object's header, NUL included, if the first "len"
- * bytes of the object hold a valid one of at most "max" bytes that announces
- * what is there in full. Otherwise 0.
- */
-static size_t check_loose_header(const char *object, size_t len, size_t max)
-{
-	const char *nul = memchr(object, '\0', len < max ? len : max);
-	enum object_type type;
-	size_t size;
-	struct object_info oi = OBJECT_INFO_INIT;
-
-	if (!nul)
-		return 0;
-	oi.typep = &type;
-	oi.sizep = &size;
-	if (parse_loose_header(object, &oi) < 0 || type < 0)
-		return 0;
-	if (size != len - (nul + 1 - object))
-		return 0;
-	return nul + 1 - object;
-}
-
-void *inflate_loose_small(const void *in, size_t in_len,
-			  char *hdr, size_t hdr_len)
-{
-	struct tools *t;
-	void *content = NULL;
-	size_t in_used, out_used, skip;
-	int ret;
-
-	if (in_len > SMALL_FILE)
-		return NULL;
-	t = take_tools();
-	if (!t)
-		return NULL;
-	if (!t->small_output)
-		t->small_output = xmalloc(SMALL_OUTPUT);
-
-	obj_read_unlock();
-	ret = whole_inflate(t->inflater, in, in_len,
-			    t->small_output, SMALL_OUTPUT, &out_used, &in_used);
-	obj_read_lock();
-
-	if (!ret && in_used == in_len) {
-		skip = check_loose_header((char *)t->small_output, out_used,
-					  hdr_len);
-		if (skip) {
-			memcpy(hdr, t->small_output, skip);
-			content = xmemdupz(t->small_output + skip,
-					   out_used - skip);
-		}
-	}
-
-	put_back_tools(t);
-	trace_result("loose-small", in_len, !!content);
-	return content;
 }
 
 int inflate_loose_whole(const void *in, size_t in_len, size_t hdr_len,

@@ -13,9 +13,16 @@
  * caller's own.
  *
  * With GIT_TRACE_WHOLE_INFLATE, each call leaves a line in the trace, that
- * says what was asked for, the size of the output in bytes (of the input for
- * "loose-small"), and whether that was "done" or "refused".
+ * says what was asked for, the size of the output in bytes, and whether that
+ * was "done" or "refused".
  */
+
+/*
+ * From now on, accept only what zlib accepts, instead of what libdeflate does
+ * (see whole-inflate.h). For commands that are there to find what is wrong with
+ * objects; to be called before threads read any.
+ */
+void inflate_strictly(void);
 
 /*
  * Inflate the content of a pack entry (an object or a delta), whose zlib
@@ -25,20 +32,6 @@
  */
 int inflate_packed_whole(const void *in, size_t in_len,
 			 void *out, size_t size);
-
-/*
- * Inflate a small loose object, of which neither type nor size are known yet,
- * from its whole file, "in_len" bytes at "in". The object's header is copied
- * to "hdr", which has room for "hdr_len" bytes, NUL included.
- *
- * Return the content, NUL-terminated and to be freed by the caller, only if
- * everything is as it should be: the header fits, is valid and names a known
- * type, its size is that of the content, and the stream ends with the file.
- * Return NULL if not, or if the object is not small; the content of "hdr" is
- * then undefined.
- */
-void *inflate_loose_small(const void *in, size_t in_len,
-			  char *hdr, size_t hdr_len);
 
 /*
  * Inflate a loose object from its whole file, "in_len" bytes at "in". Its

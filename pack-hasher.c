@@ -70,13 +70,11 @@ struct pack_hasher {
 	/* The caller's thread alone: */
 	size_t bytes;		/* in the queue */
 	int head_done;		/* seen to be */
-	int look;		/* there may be something DONE at the head */
 
 	pthread_mutex_t mutex;
 	pthread_cond_t ready;	/* there is a batch to hash, or to quit */
 	pthread_cond_t done;	/* a batch became DONE */
 	int nr_idle;		/* threads that wait for "ready" */
-	int waiting;		/* the caller waits for "done" */
 	int quit;
 
 	/* The caller's thread alone: */
@@ -136,8 +134,7 @@ static int hash_next(struct pack_hasher *h)
 	hash_batch(h, b);
 	pthread_mutex_lock(&h->mutex);
 	b->state = DONE;
-	if (h->waiting)
-		pthread_cond_signal(&h->done);
+	pthread_cond_signal(&h->done);
 	return 1;
 }
 
@@ -175,13 +172,9 @@ static void call_thread(struct pack_hasher *h)
 static void wait_until_done(struct pack_hasher *h, const struct batch *b)
 {
 	pthread_mutex_lock(&h->mutex);
-	while (b->state != DONE) {
-		if (hash_next(h))
-			continue;
-		h->waiting = 1;
-		pthread_cond_wait(&h->done, &h->mutex);
-		h->waiting = 0;
-	}
+	while (b->state != DONE)
+		if (!hash_next(h))
+			pthread_cond_wait(&h->done, &h->mutex);
 	pthread_mutex_unlock(&h->mutex);
 }
 
@@ -200,7 +193,17 @@ static void close_batch(struct pack_hasher *h)
 {
 	batch_at(h, h->tail)->state = READY;
 	h->tail++;
-	h->look = 1;
+}
+
+int pack_hasher_is_limited(void)
+{
+#ifdef RLIMIT_AS
+	struct rlimit lim;
+
+	return !getrlimit(RLIMIT_AS, &lim) && lim.rlim_cur != RLIM_INFINITY;
+#else
+	return 0;
+#endif
 }
 
 struct pack_hasher *pack_hasher_new(const struct git_hash_algo *algo,
@@ -208,7 +211,7 @@ struct pack_hasher *pack_hasher_new(const struct git_hash_algo *algo,
 {
 	struct pack_hasher *h = xcalloc(1, sizeof(*h));
 
-	if (!HAVE_THREADS || nr_threads < 0)
+	if (!HAVE_THREADS || nr_threads < 0 || pack_hasher_is_limited())
 		nr_threads = 0;
 	if (nr_threads > MAX_THREADS)
 		nr_threads = MAX_THREADS;
@@ -228,12 +231,10 @@ struct pack_hasher *pack_hasher_new(const struct git_hash_algo *algo,
 	return h;
 }
 
-void pack_hasher_free(struct pack_hasher *h)
+void pack_hasher_end_threads(struct pack_hasher *h)
 {
-	if (!h)
-		return;
 	if (!is_empty(h))
-		BUG("pack hasher released while in use");
+		BUG("threads of a pack hasher ended while in use");
 
 	pthread_mutex_lock(&h->mutex);
 	h->quit = 1;
@@ -241,7 +242,14 @@ void pack_hasher_free(struct pack_hasher *h)
 	pthread_mutex_unlock(&h->mutex);
 	for (int i = 0; i < h->nr_threads; i++)
 		pthread_join(h->threads[i], NULL);
+	h->nr_threads = h->max_threads = 0;
+}
 
+void pack_hasher_free(struct pack_hasher *h)
+{
+	if (!h)
+		return;
+	pack_hasher_end_threads(h);
 	pthread_mutex_destroy(&h->mutex);
 	pthread_cond_destroy(&h->ready);
 	pthread_cond_destroy(&h->done);
@@ -280,20 +288,14 @@ void pack_hasher_add(struct pack_hasher *h, const struct pack_hasher_job *job)
 	pthread_mutex_unlock(&h->mutex);
 }
 
-static int head_is_done(struct pack_hasher *h, int wait)
+static int head_is_done(struct pack_hasher *h)
 {
-	const struct batch *b = batch_at(h, h->head);
+	int done;
 
-	if (wait) {
-		wait_until_done(h, b);
-		return 1;
-	}
-	if (h->look) {
-		pthread_mutex_lock(&h->mutex);
-		h->look = b->state == DONE;
-		pthread_mutex_unlock(&h->mutex);
-	}
-	return h->look;
+	pthread_mutex_lock(&h->mutex);
+	done = batch_at(h, h->head)->state == DONE;
+	pthread_mutex_unlock(&h->mutex);
+	return done;
 }
 
 int pack_hasher_take(struct pack_hasher *h, struct pack_hasher_job *job,
@@ -310,12 +312,15 @@ int pack_hasher_take(struct pack_hasher *h, struct pack_hasher_job *job,
 		close_batch(h);
 		pthread_mutex_unlock(&h->mutex);
 	}
-	if (!h->head_done)
-		h->head_done = head_is_done(h, wait);
-	if (!h->head_done)
-		return 0;
-
 	b = batch_at(h, h->head);
+	if (!h->head_done) {
+		if (wait)
+			wait_until_done(h, b);
+		else if (!head_is_done(h))
+			return 0;
+		h->head_done = 1;
+	}
+
 	*job = b->jobs[b->taken];
 	again = b->again[b->taken];
 	h->bytes -= job->size;

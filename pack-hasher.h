@@ -45,13 +45,26 @@ struct pack_hasher_job {
 };
 
 /*
+ * Is the address space limited ("ulimit -v")? A pack that is accepted slowly
+ * must not be refused for what only saves time, like the stacks of threads and
+ * objects that wait.
+ */
+int pack_hasher_is_limited(void);
+
+/*
  * Return a new hasher, to be released by pack_hasher_free(). It starts up to
- * "nr_threads" threads, or fewer if the system has no more. With 0 or less, or
- * where Git is built without threads, all hashing is done by the caller's
- * thread, as soon as something is put in.
+ * "nr_threads" threads, or fewer if the system has no more. With 0 or less,
+ * where pack_hasher_is_limited(), or where Git is built without threads, all
+ * hashing is done by the caller's thread, as soon as something is put in.
  */
 struct pack_hasher *pack_hasher_new(const struct git_hash_algo *algo,
 				    int nr_threads);
+
+/*
+ * End the threads, and leave all further hashing to the caller's thread. The
+ * queue must be empty.
+ */
+void pack_hasher_end_threads(struct pack_hasher *hasher);
 
 /*
  * End the threads and release the hasher; NULL is ignored. The queue must be

@@ -13,7 +13,6 @@
 #include "parse.h"
 #include "read-cache-ll.h"
 #include "repository.h"
-#include "run-command.h"
 #include "trace2.h"
 
 static struct parallel_checkout parallel_checkout;
@@ -38,44 +37,6 @@ size_t parallel_checkout_taken(void)
 	return parallel_checkout.taken;
 }
 
-/*
- * Something has ended this process while entries are queued or in flight: bad
- * attributes of a later entry, a bad argument, or what cannot be cleared away.
- * The sequential code has written by then what comes before, so do that now.
- * Nothing is fetched for that. What entry.c dies of now (a required filter, for
- * one) calls exit() in an exit handler; C libraries go on with those that are
- * left, but for musl, which ends the process at once.
- */
-static void catch_up_at_exit(void)
-{
-	struct parallel_checkout *pc = &parallel_checkout;
-	int clearing = pc->phase == PHASE_CLEARING;
-
-	if (pc->owner != getpid() || pc->dispatch.is_looking ||
-	    (pc->phase != PHASE_QUEUEING && pc->phase != PHASE_STREAMING &&
-	     !clearing))
-		return;
-	pc->progress = NULL;
-	pc->finishing = pc->exiting = 1;
-	pc_write_queued(pc);
-	pc_write_put_off(pc, clearing ? pc->fallback.turn : pc->nr);
-}
-
-/*
- * Handlers run in reverse order, and ours needs the workers and filters that
- * the one of run-command.c ends.
- */
-static void watch_exit(void)
-{
-	static int watched;
-
-	if (watched)
-		return;
-	watched = 1;
-	install_child_cleanup_handlers();
-	atexit(catch_up_at_exit);
-}
-
 /* Returns 1 if this process is to be alone, for now at least. */
 static int init_parallel_checkout(struct parallel_checkout *pc,
 				  const struct checkout *state,
@@ -85,7 +46,6 @@ static int init_parallel_checkout(struct parallel_checkout *pc,
 	if (pc->phase != PHASE_IDLE)
 		BUG("parallel checkout already initialized");
 	memset(pc, 0, sizeof(*pc));
-	pc->owner = getpid();
 	pc->state = state;
 	pc->progress = progress;
 	pc->progress_cnt = progress_cnt;
@@ -96,7 +56,6 @@ static int init_parallel_checkout(struct parallel_checkout *pc,
 	collision_init(&pc->lookup.names, ignore_case);
 	pc_init_filtered(pc);
 	pc_init_donors(pc);
-	watch_exit();
 
 	/*
 	 * Without this we cannot rely on waitpid() to tell what happened to our

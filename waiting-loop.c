@@ -43,6 +43,17 @@ long waiting_loop_waits(void)
 	return 0;
 }
 
+int waiting_loop_may_grow(void)
+{
+#ifdef RLIMIT_AS
+	struct rlimit lim;
+
+	return getrlimit(RLIMIT_AS, &lim) || lim.rlim_cur == RLIM_INFINITY;
+#else
+	return 1;
+#endif
+}
+
 /*
  * A thread that does not get a processor is slow as well, but that is not what
  * it wants to wait for, and more threads would not help.
@@ -299,6 +310,7 @@ int waiting_loop_run(struct waiting_loop *loop, int threads)
 	loop->trying = !threads;
 	loop->slow_ns = loop->trying ? SLOW_NS : LONG_NS;
 	loop->is_alone = 1;
+	loop->is_full = !waiting_loop_may_grow();
 
 	loop->fn(loop);
 

@@ -22,8 +22,9 @@
  * help the others, which is of use where look-ups go side by side.
  *
  * Where the system does not tell a thread whether it has waited (Linux and
- * FreeBSD do, with RUSAGE_THREAD), or does not give us another one, the number
- * stays as it is.
+ * FreeBSD do, with RUSAGE_THREAD), or does not give us another one, or limits the
+ * address space, the number stays as it is. There may be fewer than the caller
+ * asks for, or no other at all; then these do the work.
  */
 
 #include "thread-utils.h"
@@ -90,6 +91,13 @@ struct waiting_loop_share {
  * and the rest only if so. Returns how many threads there were in the end.
  */
 int waiting_loop_run(struct waiting_loop *loop, int threads);
+
+/*
+ * May there be more threads than the caller asks for? Not if the address space
+ * is limited ("ulimit -v"): the stacks of 64 threads take half a gigabyte of it,
+ * and there may be no memory left for anything else.
+ */
+int waiting_loop_may_grow(void);
 
 /*
  * For fn(), until it returns 0: the share is done, unless it is a new one; get

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The worker process of parallel checkout: read frames of items, write the
- * files, answer frames of results, until the main process closes the pipe. Or,
- * in another working tree, list files that a checkout may clone.
+ * files, answer frames of results, until the main process closes the pipe. Or
+ * list the files of other working trees that a checkout may clone.
  * See "Parallel Checkout Design Notes" in Documentation/technical/.
  */
 #include "builtin.h"
@@ -18,10 +18,15 @@
 #include "parallel-checkout/writer.h"
 #include "parse-options.h"
 #include "repository.h"
+#include "run-command.h"
+#include "sigchain.h"
 #include "strbuf.h"
 #include "string-list.h"
 #include "trace.h"
 #include "trace2.h"
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #define READ_SIZE (64 * 1024)
 
@@ -36,7 +41,7 @@ static const char * const checkout_worker_usage[] = {
 	"git checkout--worker --protocol=<n> [--root=<dir>] [--stat] [--donor=<dir>]...\n"
 	"                     [--filters] [--filter-stderr=<fd>] [--git-prefix=<prefix>]\n"
 	"                     [--ref=<ref>] [--treeish=<oid>]",
-	"git checkout--worker --protocol=<n> --list-donor=<algorithm>",
+	"git checkout--worker --protocol=<n> [--root=<dir>] --list-donors",
 	NULL
 };
 
@@ -126,17 +131,66 @@ static void add_results(struct strbuf *out, enum wire_type type,
 	wire_end_frame(out, start);
 }
 
-/* Without the main process, nobody wants to have the rest. */
-static void exit_if_orphaned(pid_t parent)
+/*
+ * No filter outlives us. The main process waits for us when it ends; less long
+ * than this would be one that hangs.
+ */
+#define FILTERS_TIMEOUT_MS 2000
+
+/* A filter is ended by a handler of run-command.c. */
+static void end_on_signal(int sig)
 {
-	if (getppid() != parent)
-		exit(128);
+	if (writer_abandon(sig))
+		return;
+	sigchain_pop(sig);
+	raise(sig);
+}
+
+/*
+ * When the main process ends, it tells us to, with SIGTERM; where it is killed,
+ * Linux does that for it. Elsewhere, or if whoever has started us is between
+ * it and us, end_if_unwanted() finds out.
+ */
+static void end_with_main_process(void)
+{
+	static const int signals[] = { SIGINT, SIGHUP, SIGTERM, SIGQUIT };
+
+	signal(SIGTERM, SIG_DFL);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		if (signal(signals[i], SIG_DFL) == SIG_IGN)
+			signal(signals[i], SIG_IGN);
+		else
+			sigchain_push(signals[i], end_on_signal);
+	}
+	clean_all_children(FILTERS_TIMEOUT_MS);
+#ifdef __linux__
+	prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+#endif
+}
+
+/*
+ * If nobody is there to read our answers, nobody wants the files. It is enough to
+ * look once in a while: what takes less is under way.
+ */
+#define LOOK_NS 1000000
+
+static void end_if_unwanted(void)
+{
+	static uint64_t looked_ns;
+	struct pollfd pollfd = { .fd = 1, .events = POLLOUT };
+	uint64_t now_ns = getnanotime();
+
+	if (now_ns - looked_ns < LOOK_NS)
+		return;
+	looked_ns = now_ns;
+	if (poll(&pollfd, 1, 0) > 0 && (pollfd.revents & (POLLERR | POLLHUP)))
+		raise(SIGTERM);
 }
 
 /* Write all items of a frame, and append a frame with the results to `out`. */
 static int do_batch(struct checkout_writer *writer,
 		    const struct wire_frame *frame, struct strbuf *out,
-		    pid_t parent, struct worker_stats *stats)
+		    struct worker_stats *stats)
 {
 	struct strbuf results = STRBUF_INIT;
 	struct wire_cursor cursor;
@@ -155,7 +209,6 @@ static int do_batch(struct checkout_writer *writer,
 				    writer->repo->hash_algo)) > 0) {
 		struct checkout_result result;
 
-		exit_if_orphaned(parent);
 		writer_write(writer, &item, &result);
 
 		/* start_async() has one of its own, which is not silent */
@@ -177,65 +230,97 @@ static int do_batch(struct checkout_writer *writer,
 	return 0;
 }
 
-static int send_late(const struct checkout_result *result,
-		     const struct mark *mark,
+/* What was delayed, and has been dealt with. */
+struct late {
+	struct checkout_item *item;	/* NULL if there is none */
+	struct checkout_result result;
+};
+
+/* Answer it, and forget it. */
+static int send_late(struct late *late, struct mark *mark,
 		     const struct checkout_writer *writer,
 		     struct worker_stats *stats)
 {
 	struct strbuf results = STRBUF_INIT, out = STRBUF_INIT;
 	int ret = 0;
 
-	wire_put_result(&results, result);
+	if (!late->item)
+		return 0;
+	wire_put_result(&results, &late->result);
 	add_results(&out, WIRE_LATE, &results, mark, writer, stats);
 	if (write_in_full(1, out.buf, out.len) < 0)
 		ret = error_errno(_("unable to send checkout results"));
 	strbuf_release(&results);
 	strbuf_release(&out);
+	set_mark(mark, writer);
+	smudge_free_item(late->item);
+	late->item = NULL;
 	return ret;
 }
 
-/* Write what filters have delayed, as it becomes available, and answer each. */
-static int collect(struct checkout_writer *writer, pid_t parent,
-		   struct worker_stats *stats)
+/*
+ * A filter went wrong when it was asked for more, and there may be nothing left
+ * for which to say so. So do not keep the last one that it had: the main process
+ * does it again, with a filter that goes wrong in the same way, and reports it.
+ */
+static void withdraw(struct checkout_writer *writer, struct late *late)
+{
+	struct checkout_item removal;
+	struct checkout_result result;
+
+	if (!late->item || late->result.status != CHECKOUT_WRITTEN ||
+	    strcmp(late->item->conv.filter, writer->smudge->broken))
+		return;
+	removal = *late->item;
+	removal.mode = CHECKOUT_REMOVE_FILE;
+	writer_begin_batch(writer);
+	writer_write(writer, &removal, &result);
+	memset(&late->result, 0, sizeof(late->result));
+	late->result.id = late->item->id;
+	late->result.status = CHECKOUT_UNFILTERED;
+}
+
+/*
+ * Write what filters have delayed, as it becomes available, and answer each when
+ * its filter has been asked for the next one.
+ */
+static int collect(struct checkout_writer *writer, struct worker_stats *stats)
 {
 	struct checkout_item *item;
+	struct late late = { 0 };
 	struct mark mark;
-	int ret = 0;
+	int ret = 0, got;
 
 	set_mark(&mark, writer);
-	while (!ret && smudge_next(writer->smudge, &item)) {
-		struct checkout_result result;
-
-		exit_if_orphaned(parent);
+	while (!ret && (got = smudge_next(writer->smudge, &item))) {
+		if (got < 0) {
+			withdraw(writer, &late);
+			continue;
+		}
+		ret = send_late(&late, &mark, writer, stats);
 		writer_begin_batch(writer);
-		writer_write_late(writer, item, &result);
-		ret = send_late(&result, &mark, writer, stats);
-		set_mark(&mark, writer);
-		smudge_free_item(item);
+		writer_write_late(writer, item, &late.result);
+		late.item = item;
 	}
-	while (!ret && smudge_next_failed(writer->smudge, &item)) {
-		const struct checkout_result result = {
-			.id = item->id,
-			.status = CHECKOUT_UNFILTERED,
-		};
-
-		ret = send_late(&result, &mark, writer, stats);
-		set_mark(&mark, writer);
-		smudge_free_item(item);
+	while (!ret && !(ret = send_late(&late, &mark, writer, stats)) &&
+	       smudge_next_failed(writer->smudge, &late.item)) {
+		memset(&late.result, 0, sizeof(late.result));
+		late.result.id = late.item->id;
+		late.result.status = CHECKOUT_UNFILTERED;
 	}
 	return ret;
 }
 
 static int do_traced_batch(struct checkout_writer *writer,
 			   const struct wire_frame *frame, struct strbuf *out,
-			   pid_t parent, struct worker_stats *stats)
+			   struct worker_stats *stats)
 {
 	uintmax_t entries = stats->entries;
 	uint64_t bytes = writer->bytes;
 	int ret;
 
 	trace2_region_enter("pcheckout", "batch", writer->repo);
-	ret = do_batch(writer, frame, out, parent, stats);
+	ret = do_batch(writer, frame, out, stats);
 	trace2_region_leave("pcheckout", "batch", writer->repo);
 
 	/* Not in the region: to write the trace takes time, too. */
@@ -246,7 +331,7 @@ static int do_traced_batch(struct checkout_writer *writer,
 	return ret;
 }
 
-static int worker_loop(struct checkout_writer *writer, pid_t parent,
+static int worker_loop(struct checkout_writer *writer,
 			struct worker_stats *stats)
 {
 	struct strbuf in = STRBUF_INIT, out = STRBUF_INIT;
@@ -262,13 +347,12 @@ static int worker_loop(struct checkout_writer *writer, pid_t parent,
 			break;
 		}
 		if (n && frame.type == WIRE_COLLECT && writer->smudge) {
-			ret = collect(writer, parent, stats);
+			ret = collect(writer, stats);
 			strbuf_remove(&in, 0, n);
 			continue;
 		}
 		if (n) {
-			ret = do_traced_batch(writer, &frame, &out, parent,
-					      stats);
+			ret = do_traced_batch(writer, &frame, &out, stats);
 			if (!ret && write_in_full(1, out.buf, out.len) < 0)
 				ret = error_errno(_("unable to send checkout results"));
 			strbuf_remove(&in, 0, n);
@@ -371,25 +455,14 @@ static void prepare_filters(const struct worker_filters *filters,
 		close(filters->stderr_fd);
 }
 
-static int list_donor(struct repository *repo, const char *algo)
-{
-	if (strcmp(algo, repo->hash_algo->name))
-		die(_("the hash algorithm is '%s', not '%s'"),
-		    repo->hash_algo->name, algo);
-	if (list_donor_files(repo, 1))
-		die_errno(_("unable to send the list of files"));
-	return 0;
-}
-
 static int write_all(struct checkout_writer *writer)
 {
 	struct worker_stats stats = { 0 };
-	pid_t parent = getppid();
 	int ret;
 
 	set_die_routine(die_silently);
 	trace2_region_enter("pcheckout", "worker", writer->repo);
-	ret = worker_loop(writer, parent, &stats);
+	ret = worker_loop(writer, &stats);
 	trace_stats(writer->repo, writer, &stats);
 	trace2_region_leave("pcheckout", "worker", writer->repo);
 	return ret;
@@ -404,8 +477,8 @@ int cmd_checkout__worker(int argc,
 	struct checkout_smudge smudge;
 	struct worker_filters filters = { .stderr_fd = -1 };
 	struct string_list donors = STRING_LIST_INIT_DUP;
-	const char *root = "", *donor_algo = NULL, *unused;
-	int protocol = 0, want_stat = 0, ret;
+	const char *root = "", *unused;
+	int protocol = 0, want_stat = 0, want_donors = 0, ret;
 	struct option options[] = {
 		/* check_protocol() has looked at it */
 		OPT_INTEGER(0, "protocol", &protocol,
@@ -426,8 +499,8 @@ int cmd_checkout__worker(int argc,
 			   N_("the ref that filters are told")),
 		OPT_STRING(0, "treeish", &filters.treeish, N_("oid"),
 			   N_("the tree-ish that filters are told")),
-		OPT_STRING(0, "list-donor", &donor_algo, N_("algorithm"),
-			   N_("only list files that have the bytes of blobs")),
+		OPT_BOOL(0, "list-donors", &want_donors,
+			 N_("only list files of other working trees")),
 		OPT_END()
 	};
 
@@ -444,8 +517,12 @@ int cmd_checkout__worker(int argc,
 	if (argc)
 		usage_with_options(checkout_worker_usage, options);
 
-	if (donor_algo)
-		return list_donor(repo, donor_algo);
+	end_with_main_process();
+	if (want_donors) {
+		if (list_donors(repo, root, 1))
+			die_errno(_("unable to send the list of files"));
+		return 0;
+	}
 
 	outlive_size_limit();
 	if (writer_open(&writer, repo, root, want_stat) < 0)
@@ -453,6 +530,7 @@ int cmd_checkout__worker(int argc,
 	for (size_t i = 0; i < donors.nr; i++)
 		writer_add_donor(&writer, donors.items[i].string);
 
+	writer.end_if_unwanted = end_if_unwanted;
 	if (filters.run) {
 		prepare_filters(&filters, &smudge, repo);
 		writer.smudge = &smudge;

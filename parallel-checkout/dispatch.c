@@ -321,7 +321,6 @@ static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 	int worker;
 
 	d->since_look = 0;
-	d->is_looking = 1;
 	if (!pc->config.nr && pc->queue.queued)
 		adjust_workers(pc);
 	if (pc->filtered.queued_cost && !pc->filtered.sent)
@@ -341,7 +340,6 @@ static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 		pc->entries[id].status = CHECKOUT_PENDING;
 		pc_put_off(pc, &pc->entries[id]);
 	}
-	d->is_looking = 0;
 	if (pc->phase == PHASE_STREAMING && !pc_has_workers(pc))
 		pc_enter(pc, PHASE_QUEUEING);
 }

@@ -20,7 +20,6 @@ struct checkout_dispatch {
 	unsigned pool_started : 1;
 	int workers_started;
 	size_t since_look;	/* entries queued since a look at the workers */
-	unsigned is_looking : 1;	/* who exits now cannot go on */
 	int cores;
 
 	/*

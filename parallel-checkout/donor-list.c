@@ -1,71 +1,145 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * List the files of a working tree that can be donors; see donor-list.h.
+ * Find other working trees, and list their files; see donor-list.h.
  */
+#define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
-#include "attr.h"
-#include "convert.h"
+#include "abspath.h"
+#include "config.h"
 #include "fsmonitor-settings.h"
-#include "gettext.h"
+#include "hash.h"
 #include "parallel-checkout/donor-list.h"
 #include "parallel-checkout/wire.h"
-#include "read-cache.h"
-#include "replace-object.h"
+#include "path.h"
+#include "read-cache-ll.h"
 #include "repository.h"
+#include "setup.h"
 #include "strbuf.h"
+#include "worktree.h"
 
 /* The reader works while we do. */
 #define FRAME_SIZE (64 * 1024)
 
-/*
- * Does the stat data of the index prove that a file which has it was not
- * changed since? Not if it may have been changed in the moment in which the
- * index was written, which ie_match_stat() finds by mtime; that can be set,
- * while ctime cannot. Where that is in whole seconds, the moment is long.
- */
-static int proves_content(struct index_state *istate,
-			  const struct cache_entry *ce, dev_t dev)
-{
-	const struct stat_data *sd = &ce->ce_stat_data;
-	struct stat st = { .st_mode = ce->ce_mode };
+struct donor {
+	char *path, *git_dir;
+	struct stat st;
+	struct index_state index;
+	unsigned int next;	/* entry of the index */
+};
 
-	if (!sd->sd_size ||
-	    (ce->ce_flags & (CE_VALID | CE_SKIP_WORKTREE | CE_INTENT_TO_ADD)) ||
-	    (!sd->sd_ctime.nsec && sd->sd_ctime.sec >= istate->timestamp.sec))
-		return 0;
-	fake_lstat_data(sd, &st);
-	st.st_dev = dev;
-	return !ie_match_stat(istate, ce, &st, CE_MATCH_RACY_IS_DIRTY |
-					       CE_MATCH_IGNORE_FSMONITOR);
+struct donor_list {
+	struct repository *repo;
+	struct stat root;
+	struct donor donors[CHECKOUT_MAX_DONORS];
+	size_t nr;
+};
+
+static int is_same_dir(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static int is_ours(const char *dir, const char *name)
+{
+	char *path = xstrfmt("%s%s", dir, name);
+	int ret = is_path_owned_by_current_user(path, NULL);
+
+	free(path);
+	return ret;
+}
+
+/* An index with other object names makes no sense to us. */
+static int has_same_hash(struct repository *repo, const char *git_dir)
+{
+	struct repository_format format = REPOSITORY_FORMAT_INIT;
+	struct strbuf path = STRBUF_INIT;
+	int ret;
+
+	get_common_dir_noenv(&path, git_dir);
+	strbuf_addstr(&path, "/config");
+	read_repository_format(&format, path.buf);
+	ret = hash_algo_by_ptr(repo->hash_algo) == (uint32_t)format.hash_algo;
+	clear_repository_format(&format);
+	strbuf_release(&path);
+	return ret;
+}
+
+/* Take the working tree at the path if it can be a donor. */
+static void add_donor(struct donor_list *list, const char *path, int of_anybody)
+{
+	struct donor *donor;
+	struct stat st;
+	const char *git_dir;
+	char *dot_git;
+	int err;
+
+	if (list->nr == ARRAY_SIZE(list->donors) || stat(path, &st) ||
+	    !S_ISDIR(st.st_mode) || st.st_dev != list->root.st_dev ||
+	    is_same_dir(&st, &list->root))
+		return;
+	for (size_t i = 0; i < list->nr; i++)
+		if (is_same_dir(&st, &list->donors[i].st))
+			return;
+
+	dot_git = xstrfmt("%s/.git", path);
+	git_dir = resolve_gitdir_gently(dot_git, &err);
+	if (git_dir && has_same_hash(list->repo, git_dir) &&
+	    (of_anybody || (is_ours(path, "") && is_ours(dot_git, "") &&
+			    is_ours(git_dir, "") &&
+			    is_ours(git_dir, "/index")))) {
+		donor = &list->donors[list->nr++];
+		donor->path = absolute_pathdup(path);
+		donor->git_dir = xstrdup(git_dir);
+		donor->st = st;
+	}
+	free(dot_git);
+}
+
+/* The working tree of a repository on this machine that we are a clone of. */
+static void add_origin(struct donor_list *list)
+{
+	const char *url;
+	char *path;
+	size_t len;
+
+	if (repo_config_get_value(list->repo, "remote.origin.url", &url) ||
+	    !url || !is_absolute_path(url))
+		return;
+	len = strlen(url);
+	strip_suffix(url, "/.git", &len);
+	path = xmemdupz(url, len);
+	add_donor(list, path, 0);
+	free(path);
+}
+
+static void find_donors(struct donor_list *list)
+{
+	struct worktree **worktrees;
+	char *named = NULL;
+
+	if (!repo_config_get_pathname(list->repo, "checkout.reflinkFrom",
+				      &named) && named)
+		add_donor(list, named, 1);
+	free(named);
+	worktrees = get_worktrees_without_reading_head();
+	for (struct worktree **wt = worktrees; *wt; wt++)
+		if (!(*wt)->is_bare)
+			add_donor(list, (*wt)->path, 0);
+	free_worktrees(worktrees);
+	add_origin(list);
 }
 
 /*
- * An attribute "filter" without a driver of that name counts, too: there may
- * have been one when the file was written.
+ * Read it as it is. What is not there in full is no file, and what a file
+ * system monitor says is of no interest.
  */
-static int is_converted(struct index_state *istate, const char *path,
-			struct attr_check *filter)
+static void read_donor(struct donor_list *list, struct donor *donor)
 {
-	struct conv_attrs ca;
-	const char *value;
+	char *path = xstrfmt("%s/index", donor->git_dir);
 
-	convert_attrs(istate, &ca, path);
-	if (ca.drv || ca.ident || ca.working_tree_encoding ||
-	    output_eol(ca.crlf_action) == EOL_CRLF)
-		return 1;
-	git_check_attr(istate, path, filter);
-	value = filter->items[0].value;
-	return !ATTR_UNSET(value) && !ATTR_FALSE(value);
-}
-
-static int is_donor(struct repository *repo, const struct cache_entry *ce,
-		    dev_t dev, struct attr_check *filter)
-{
-	return S_ISREG(ce->ce_mode) && !ce_stage(ce) &&
-		ce_namelen(ce) < WIRE_MAX_PAYLOAD / 2 &&
-		proves_content(repo->index, ce, dev) &&
-		lookup_replace_object(repo, &ce->oid) == &ce->oid &&
-		!is_converted(repo->index, ce->name, filter);
+	index_state_init(&donor->index, list->repo);
+	read_index_from(&donor->index, path, donor->git_dir);
+	free(path);
 }
 
 static int flush_frame(int fd, struct strbuf *out)
@@ -80,47 +154,102 @@ static int flush_frame(int fd, struct strbuf *out)
 	return ret;
 }
 
-int list_donor_files(struct repository *repo, int fd)
+static int send_paths(const struct donor_list *list, int fd)
 {
-	struct attr_check *filter = attr_check_initl("filter", NULL);
 	struct strbuf out = STRBUF_INIT;
-	struct stat st;
-	int ret = 0;
+	int ret;
 
-	if (stat(".", &st))
-		die_errno(_("unable to stat '%s'"), ".");
+	wire_begin_frame(&out, WIRE_DONORS);
+	for (size_t i = 0; i < list->nr; i++)
+		wire_put_path(&out, list->donors[i].path);
+	ret = flush_frame(fd, &out);
+	strbuf_release(&out);
+	return ret;
+}
 
-	/*
-	 * Read it as it is. What is not there in full is no file, and what a
-	 * file system monitor says would be as of another moment.
-	 */
+/* The next entry that may be a file, or NULL. */
+static const struct cache_entry *next_file(struct donor *donor)
+{
+	for (; donor->next < donor->index.cache_nr; donor->next++) {
+		const struct cache_entry *ce = donor->index.cache[donor->next];
+
+		if (S_ISREG(ce->ce_mode) && !ce_stage(ce) &&
+		    !ce_skip_worktree(ce) &&
+		    ce_namelen(ce) < WIRE_MAX_PAYLOAD / 2)
+			return ce;
+	}
+	return NULL;
+}
+
+static void put_file(const struct donor_list *list, struct strbuf *out,
+		     const struct cache_entry *ce, uint32_t number)
+{
+	struct checkout_item item = {
+		.id = number,
+		.mode = ce->ce_mode,
+		.path = ce->name,
+		.path_len = ce_namelen(ce),
+	};
+
+	oidcpy(&item.oid, &ce->oid);
+	if (!out->len)
+		wire_begin_frame(out, WIRE_ITEMS);
+	wire_put_item(out, &item, list->repo->hash_algo);
+}
+
+/* Put what donors say of the next path. Returns 0 if there is none. */
+static int put_next_path(struct donor_list *list, struct strbuf *out)
+{
+	const struct cache_entry *ce, *first = NULL, *last = NULL;
+
+	for (size_t i = 0; i < list->nr; i++) {
+		ce = next_file(&list->donors[i]);
+		if (ce && (!first || strcmp(ce->name, first->name) < 0))
+			first = ce;
+	}
+	for (size_t i = 0; first && i < list->nr; i++) {
+		ce = next_file(&list->donors[i]);
+		if (!ce || strcmp(ce->name, first->name))
+			continue;
+		if (!last || last->ce_mode != ce->ce_mode ||
+		    !oideq(&last->oid, &ce->oid))
+			put_file(list, out, ce, i + 1);
+		last = ce;
+		list->donors[i].next++;
+	}
+	return !!first;
+}
+
+int list_donors(struct repository *repo, const char *root, int fd)
+{
+	struct donor_list list = { .repo = repo };
+	struct strbuf out = STRBUF_INIT;
+	int ret;
+
+	signal(SIGALRM, SIG_DFL);
+	alarm(DONOR_SECONDS);
 	prepare_repo_settings(repo);
 	repo->settings.command_requires_full_index = 0;
 	fsm_settings__set_disabled(repo);
-	repo_read_index(repo);
 
-	for (unsigned int i = 0; !ret && i < repo->index->cache_nr; i++) {
-		const struct cache_entry *ce = repo->index->cache[i];
-		struct checkout_item item = { 0 };
+	if (!stat(*root ? root : ".", &list.root))
+		find_donors(&list);
+	ret = send_paths(&list, fd);
+	for (size_t i = 0; i < list.nr; i++)
+		read_donor(&list, &list.donors[i]);
+	alarm(0);	/* the reader takes its time */
 
-		if (!is_donor(repo, ce, st.st_dev, filter))
-			continue;
-		item.mode = item.old_mode = ce->ce_mode;
-		oidcpy(&item.oid, &ce->oid);
-		item.path = ce->name;
-		item.path_len = ce_namelen(ce);
-		item.old_sd = ce->ce_stat_data;
-
-		if (!out.len)
-			wire_begin_frame(&out, WIRE_ITEMS);
-		wire_put_item(&out, &item, repo->hash_algo);
+	while (!ret && put_next_path(&list, &out))
 		if (out.len >= FRAME_SIZE)
 			ret = flush_frame(fd, &out);
-	}
 	if (!ret)
 		ret = flush_frame(fd, &out);
 
 	strbuf_release(&out);
-	attr_check_free(filter);
+	for (size_t i = 0; i < list.nr; i++) {
+		release_index(&list.donors[i].index);
+		free(list.donors[i].path);
+		free(list.donors[i].git_dir);
+	}
 	return ret;
 }

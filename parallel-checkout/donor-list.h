@@ -3,22 +3,36 @@
 #define PARALLEL_CHECKOUT_DONOR_LIST_H
 
 /*
- * Which files of this working tree have the very bytes of their blobs, as far
- * as its index and attributes tell. A checkout elsewhere that has such a blob
- * to write may share the blocks of the file, once it has seen that the file
- * still has the stat data of the index.
+ * Donors are other working trees that may have files with the bytes of blobs.
+ * Which files these are is what the index of the donor says, and only a hint:
+ * whoever uses a file has to see whether it is the blob.
+ *
+ * To find that out, files are read that a checkout does not read otherwise.
+ * They may belong to others, lie on a server that is gone, or be pipes. So it
+ * is done in a process of its own, which may die or be killed; then there are
+ * no donors.
  */
 
 struct repository;
 
+/* The lister gives up if it has not read all indexes by then. */
+#define DONOR_SECONDS 1
+
 /*
- * Write the list to `fd`, in the order of the index, as frames of WIRE_ITEMS
- * (see wire.h) in which old_sd is the stat data of a file. The current directory
- * is the top of the working tree. Returns 0, or -1 with errno set if the list
- * cannot be written.
+ * Write the list to `fd`: a frame of WIRE_DONORS (see wire.h) with the paths of
+ * at most CHECKOUT_MAX_DONORS donors, then frames of WIRE_ITEMS with their
+ * files, sorted by path. `id` of an item is the number of its donor, from 1 on,
+ * and only path, mode and object name are filled in besides. If several donors
+ * say the same of a path, only the first is listed.
  *
- * May die(), as all that reads an index may.
+ * Donors are working trees other than the one at `root` (the current directory
+ * if it is ""), on the same file system: that of checkout.reflinkFrom; and, if
+ * they, their repositories and indexes belong to the current user, those of
+ * this repository and the one that "origin" names by its path.
+ *
+ * Returns 0, or -1 with errno set if the list cannot be written. May die(), as
+ * all that reads an index may, or be killed by SIGALRM after DONOR_SECONDS.
  */
-int list_donor_files(struct repository *repo, int fd);
+int list_donors(struct repository *repo, const char *root, int fd);
 
 #endif /* PARALLEL_CHECKOUT_DONOR_LIST_H */

@@ -4,53 +4,28 @@
  */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
-#include "abspath.h"
 #include "config.h"
-#include "entry.h"
-#include "environment.h"
 #include "gettext.h"
 #include "parallel-checkout/engine.h"
 #include "parallel-checkout/reflink.h"
 #include "parallel-checkout/silence.h"
 #include "parse.h"
-#include "read-cache-ll.h"
 #include "repository.h"
 #include "strvec.h"
-#include "trace.h"
 #include "trace2.h"
-#include "worktree.h"
 
-/* What a donor has at a path, by its index. */
+/* What the index of a donor has at a path. */
 struct donor_file {
 	const char *path;
 	uint32_t mode;
+	unsigned int donor;
 	struct object_id oid;
-	struct stat_data sd;
 };
 
 #define READ_SIZE (64 * 1024)
 
-/* Who insists on clones waits that long for all lists together. */
-#define PATIENCE_MS 2000
-
-/* Who does not looks once in so many entries whether there is more of them. */
-#define ENTRIES_PER_READ 16
-
-/*
- * Without workers, it takes that many entries to make up for reading another
- * index, and a good part of all there are not to take longer.
- */
+/* Without workers, it takes that many entries to make up for a lister. */
 #define MIN_ENTRIES 64
-#define MIN_PART 32
-
-/*
- * When it takes no longer to clone a file than to write it. To share blocks
- * costs as much as to write 300 bytes on Btrfs and 3 kB on XFS. And what was
- * written a moment ago is not on the disk yet, where it has to be first; the
- * kernel does that by itself after 30 seconds, and looks each 5 seconds.
- */
-#define MIN_SIZE 4096
-#define MIN_AGE 40
 
 void pc_init_donors(struct parallel_checkout *pc)
 {
@@ -58,149 +33,40 @@ void pc_init_donors(struct parallel_checkout *pc)
 	const char *key = "checkout.reflink", *value;
 	int as_bool;
 
-	mem_pool_init(&donors->paths, 0);
-	if (!repo_config_get_value(the_repository, key, &value)) {
-		as_bool = value ? git_parse_maybe_bool(value) : 1;
-		if (value && !strcasecmp(value, "auto"))
-			donors->reflink = REFLINK_AUTO;
-		else if (as_bool >= 0)
-			donors->reflink = as_bool ? REFLINK_ALWAYS :
-				REFLINK_NEVER;
-		else
-			git_die_config(the_repository, key,
-				       _("bad value '%s' for '%s': neither a boolean nor 'auto'"),
-				       value, key);
-	}
-	if (is_reflink_simulated())
-		donors->reflink = REFLINK_ALWAYS;
-	if (donors->reflink)
-		repo_config_get_pathname(the_repository,
-					 "checkout.reflinkFrom",
-					 &donors->named);
-}
-
-/* -- where they are -- */
-
-static int has_same_inode(const char *path, const struct stat *st)
-{
-	struct stat other;
-
-	return !stat(path, &other) && other.st_ino == st->st_ino &&
-		other.st_dev == st->st_dev;
-}
-
-/* Take the working tree at the path, if it is on the file system of the root. */
-static void add_donor(struct checkout_donors *donors, const char *path,
-		      const struct stat *root)
-{
-	struct checkout_donor *donor;
-	struct stat st;
-	char *dot_git;
-
-	if (donors->nr == ARRAY_SIZE(donors->donor) || stat(path, &st) ||
-	    !S_ISDIR(st.st_mode) || st.st_dev != root->st_dev ||
-	    st.st_ino == root->st_ino)
+	mem_pool_init(&donors->names, 0);
+	child_process_init(&donors->lister);
+	strbuf_init(&donors->in, 0);
+	if (repo_config_get_value(the_repository, key, &value))
 		return;
-	for (int i = 0; i < donors->nr; i++)
-		if (has_same_inode(donors->donor[i].path, &st))
-			return;
-	dot_git = xstrfmt("%s/.git", path);
-	if (!access(dot_git, F_OK)) {
-		donor = &donors->donor[donors->nr++];
-		donor->path = absolute_pathdup(path);
-		child_process_init(&donor->lister);
-		strbuf_init(&donor->in, 0);
-	}
-	free(dot_git);
+	as_bool = value ? git_parse_maybe_bool(value) : 1;
+	if (value && !strcasecmp(value, "force"))
+		donors->wanted = donors->on_any_fs = 1;
+	else if (as_bool >= 0)
+		donors->wanted = as_bool;
+	else if (!strcasecmp(value, "auto"))
+		donors->wanted = 1;
+	else
+		git_die_config(the_repository, key,
+			       _("bad value '%s' for '%s': neither a boolean nor 'force'"),
+			       value, key);
 }
 
-/* The working tree of a repository on this machine that we are a clone of. */
-static void add_origin(struct checkout_donors *donors, const struct stat *root)
-{
-	const char *url;
-	char *path;
-	size_t len;
+/* -- the lister -- */
 
-	if (repo_config_get_value(the_repository, "remote.origin.url", &url) ||
-	    !url || !is_absolute_path(url))
-		return;
-	len = strlen(url);
-	strip_suffix(url, "/.git", &len);
-	path = xmemdupz(url, len);
-	add_donor(donors, path, root);
-	free(path);
-}
-
-static void look_for_donors(struct parallel_checkout *pc)
+/* It finds the repository as a worker does, and has to say nothing. */
+static void start_lister(struct parallel_checkout *pc)
 {
 	struct checkout_donors *donors = &pc->donors;
-	struct worktree **worktrees;
-	struct stat root;
-
-	donors->looked_for = 1;
-	donors->patience_ms = donors->reflink == REFLINK_ALWAYS ?
-		PATIENCE_MS : 0;
-	donors->looked_at = time(NULL);
-
-	/* A file "prefix-name" is no file of another working tree. */
-	if (*pc->name_prefix || stat(*pc->root ? pc->root : ".", &root) ||
-	    !can_reflink(*pc->root ? pc->root : "."))
-		return;
-	if (donors->named)
-		add_donor(donors, donors->named, &root);
-	worktrees = get_worktrees_without_reading_head();
-	for (struct worktree **wt = worktrees; *wt; wt++)
-		if (!(*wt)->is_bare)
-			add_donor(donors, (*wt)->path, &root);
-	free_worktrees(worktrees);
-	add_origin(donors, &root);
-
-	for (int i = 0; i < donors->nr; i++)
-		trace2_data_string("pcheckout", the_repository, "donor",
-				   donors->donor[i].path);
-}
-
-void pc_add_donor_args(struct parallel_checkout *pc, struct strvec *args)
-{
-	struct checkout_donors *donors = &pc->donors;
-
-	if (donors->reflink && !donors->looked_for)
-		look_for_donors(pc);
-	for (int i = 0; i < donors->nr; i++)
-		strvec_pushf(args, "--donor=%s", donors->donor[i].path);
-}
-
-void pc_lend_donors(struct parallel_checkout *pc)
-{
-	struct checkout_donors *donors = &pc->donors;
-
-	if (donors->lent || !donors->looked_for)
-		return;
-	donors->lent = 1;
-	for (int i = 0; i < donors->nr; i++)
-		writer_add_donor(&pc->writer, donors->donor[i].path);
-}
-
-/* -- what they have -- */
-
-/*
- * The lister finds the repository and its configuration by itself, and has to
- * say nothing. It is not to fetch anything there.
- */
-static void start_lister(struct checkout_donor *donor)
-{
-	struct child_process *cp = &donor->lister;
+	struct child_process *cp = &donors->lister;
 	struct silence silence;
 
 	cp->git_cmd = 1;
-	cp->dir = donor->path;
 	cp->clean_on_exit = 1;
 	strvec_push(&cp->args, "checkout--worker");
 	strvec_pushf(&cp->args, "--protocol=%d", WIRE_PROTOCOL);
-	strvec_pushf(&cp->args, "--list-donor=%s", the_hash_algo->name);
-	strvec_pushv(&cp->env, (const char **)local_repo_env);
-	strvec_push(&cp->env, GIT_ATTR_SOURCE_ENVIRONMENT);
-	strvec_push(&cp->env, NO_LAZY_FETCH_ENVIRONMENT "=1");
+	if (*pc->root)
+		strvec_pushf(&cp->args, "--root=%s", pc->root);
+	strvec_push(&cp->args, "--list-donors");
 
 	/* not no_stdin and the like, for which start_command() dies if it must */
 	cp->out = -1;
@@ -217,8 +83,7 @@ static void start_lister(struct checkout_donor *donor)
 
 	be_silent(&silence);
 	if (!start_command(cp)) {
-		pool_set_cloexec(cp->out);
-		donor->is_listing = 1;
+		donors->is_listing = 1;
 	} else if (!cp->pid && cp->err > 0) {
 		/* If not even a pipe could be had, this is still open. */
 		close(cp->err);
@@ -226,177 +91,175 @@ static void start_lister(struct checkout_donor *donor)
 	end_silence(&silence);
 }
 
-static void stop_lister(struct checkout_donor *donor)
+static void stop_lister(struct checkout_donors *donors)
 {
 	struct silence silence;
 
-	if (!donor->is_listing)
+	if (!donors->is_listing)
 		return;
-	donor->is_listing = 0;
-	close(donor->lister.out);
-	kill(donor->lister.pid, SIGKILL);
+	donors->is_listing = 0;
+	close(donors->lister.out);
+	kill(donors->lister.pid, SIGKILL);
 	be_silent(&silence);
-	finish_command(&donor->lister);
+	finish_command(&donors->lister);
 	end_silence(&silence);
 }
 
 /* Returns -1 if that cannot come next. */
 static int add_file(struct checkout_donors *donors,
-		    struct checkout_donor *donor,
 		    const struct checkout_item *item)
 {
 	struct donor_file *file;
 
-	if (!item->old_mode ||
-	    (donor->nr && strcmp(donor->files[donor->nr - 1].path,
-				 item->path) >= 0))
+	if (!item->id || item->id > donors->nr ||
+	    (donors->files_nr &&
+	     strcmp(donors->files[donors->files_nr - 1].path, item->path) > 0))
 		return -1;
-	ALLOC_GROW(donor->files, donor->nr + 1, donor->alloc);
-	file = &donor->files[donor->nr++];
-	file->path = mem_pool_strdup(&donors->paths, item->path);
+	ALLOC_GROW(donors->files, donors->files_nr + 1, donors->files_alloc);
+	file = &donors->files[donors->files_nr++];
+	file->path = mem_pool_strdup(&donors->names, item->path);
 	file->mode = item->mode;
+	file->donor = item->id;
 	oidcpy(&file->oid, &item->oid);
-	file->sd = item->old_sd;
 	return 0;
 }
 
-/* Returns -1 if what has come is no list. */
-static int take_frames(struct checkout_donors *donors,
-		       struct checkout_donor *donor)
+/* Returns -1 if that is no part of a list. */
+static int take_frame(struct checkout_donors *donors,
+		      const struct wire_frame *frame)
+{
+	struct wire_cursor cursor;
+	struct checkout_item item;
+	const char *path;
+	int ret;
+
+	wire_open_frame(&cursor, frame);
+	if (frame->type == WIRE_DONORS) {
+		while ((ret = wire_get_path(&cursor, &path)) > 0 &&
+		       donors->nr < ARRAY_SIZE(donors->path)) {
+			donors->path[donors->nr++] = xstrdup(path);
+			trace2_data_string("pcheckout", the_repository,
+					   "donor", path);
+		}
+		return ret;
+	}
+	if (frame->type != WIRE_ITEMS)
+		return -1;
+	while ((ret = wire_get_item(&cursor, &item, the_hash_algo)) > 0)
+		if (add_file(donors, &item))
+			return -1;
+	return ret;
+}
+
+/* Read more of the list. Returns -1 if there is no more. */
+static int read_list(struct checkout_donors *donors)
 {
 	struct wire_frame frame;
 	size_t pos = 0;
 	ssize_t n;
 
-	while ((n = wire_next_frame(donor->in.buf + pos, donor->in.len - pos,
-				    &frame)) > 0) {
-		struct wire_cursor cursor;
-		struct checkout_item item;
-		int ret;
-
-		if (frame.type != WIRE_ITEMS)
-			return -1;
-		wire_open_frame(&cursor, &frame);
-		while ((ret = wire_get_item(&cursor, &item,
-					    the_hash_algo)) > 0)
-			if (add_file(donors, donor, &item))
-				return -1;
-		if (ret < 0)
-			return -1;
-		pos += n;
+	if (!donors->is_listing)
+		return -1;
+	strbuf_grow(&donors->in, READ_SIZE);
+	n = xread(donors->lister.out, donors->in.buf + donors->in.len,
+		  READ_SIZE);
+	if (n <= 0) {
+		stop_lister(donors);
+		return -1;
 	}
-	strbuf_remove(&donor->in, 0, pos);
+	strbuf_setlen(&donors->in, donors->in.len + n);
+	while ((n = wire_next_frame(donors->in.buf + pos,
+				    donors->in.len - pos, &frame)) > 0) {
+		pos += n;
+		if (take_frame(donors, &frame))
+			n = -1;
+		if (n < 0)
+			break;
+	}
+	strbuf_remove(&donors->in, 0, pos);
+	if (n < 0)
+		stop_lister(donors);
 	return n < 0 ? -1 : 0;
 }
 
-/* Read more of the list. Returns -1 if there is none, not yet or never. */
-static int read_list(struct checkout_donors *donors,
-		     struct checkout_donor *donor)
+/* Have donors looked for, once; wait until it is known which they are. */
+static void ask(struct parallel_checkout *pc)
 {
-	struct pollfd pollfd = {
-		.fd = donor->lister.out,
-		.events = POLLIN,
-	};
-	uint64_t start_ns;
-	int ready;
-	ssize_t n;
+	struct checkout_donors *donors = &pc->donors;
 
-	if (!donor->is_listing)
-		return -1;
-	start_ns = getnanotime();
-	do
-		ready = poll(&pollfd, 1, donors->patience_ms);
-	while (ready < 0 && errno == EINTR);
-	if (donors->patience_ms) {
-		uint64_t ms = (getnanotime() - start_ns) / 1000000;
+	if (donors->asked)
+		return;
+	donors->asked = 1;
 
-		donors->patience_ms -= ms < (uint64_t)donors->patience_ms ?
-			ms : (uint64_t)donors->patience_ms;
-	}
-	if (ready <= 0)
-		return -1;
-
-	strbuf_grow(&donor->in, READ_SIZE);
-	n = xread(donor->lister.out, donor->in.buf + donor->in.len, READ_SIZE);
-	if (n > 0)
-		strbuf_setlen(&donor->in, donor->in.len + n);
-	if (n <= 0 || take_frames(donors, donor)) {
-		stop_lister(donor);
-		return -1;
-	}
-	return 0;
+	/* A file "prefix-name" is no file of another working tree. */
+	if (*pc->name_prefix ||
+	    !can_reflink(*pc->root ? pc->root : ".", donors->on_any_fs))
+		return;
+	start_lister(pc);
+	while (!donors->nr && !read_list(donors))
+		; /* go on */
 }
 
-static int has_list_up_to(const struct checkout_donor *donor, const char *path)
+/* -- what they have -- */
+
+void pc_add_donor_args(struct parallel_checkout *pc, struct strvec *args)
 {
-	return donor->nr &&
-		strcmp(donor->files[donor->nr - 1].path, path) >= 0;
+	struct checkout_donors *donors = &pc->donors;
+
+	if (!donors->wanted)
+		return;
+	ask(pc);
+	for (unsigned int i = 0; i < donors->nr; i++)
+		strvec_pushf(args, "--donor=%s", donors->path[i]);
 }
 
-/* Entries mostly come in the order of the list. */
-static const struct donor_file *find_file(struct checkout_donor *donor,
-					  const char *path)
+void pc_lend_donors(struct parallel_checkout *pc)
 {
-	size_t lo = 0, hi = donor->nr;
+	struct checkout_donors *donors = &pc->donors;
 
-	if (donor->next < hi && !strcmp(donor->files[donor->next].path, path))
-		return &donor->files[donor->next++];
+	if (donors->lent || !donors->asked)
+		return;
+	donors->lent = 1;
+	for (unsigned int i = 0; i < donors->nr; i++)
+		writer_add_donor(&pc->writer, donors->path[i]);
+}
+
+static int has_list_beyond(const struct checkout_donors *donors,
+			   const char *path)
+{
+	return donors->files_nr &&
+		strcmp(donors->files[donors->files_nr - 1].path, path) > 0;
+}
+
+/*
+ * The position of the first file with the path, or where it would be. Entries
+ * mostly come in the order of the list.
+ */
+static size_t find_path(const struct checkout_donors *donors, const char *path)
+{
+	size_t lo = 0, hi = donors->files_nr;
+
+	if (donors->next < hi &&
+	    !strcmp(donors->files[donors->next].path, path))
+		return donors->next;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		int cmp = strcmp(donor->files[mid].path, path);
 
-		if (!cmp) {
-			donor->next = mid + 1;
-			return &donor->files[mid];
-		}
-		if (cmp < 0)
+		if (strcmp(donors->files[mid].path, path) < 0)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	donor->next = lo;
-	return NULL;
-}
-
-static int is_worth_it(const struct checkout_donors *donors,
-		       const struct donor_file *file)
-{
-	return donors->reflink == REFLINK_ALWAYS ||
-		(file->sd.sd_size >= MIN_SIZE &&
-		 (uint64_t)file->sd.sd_mtime.sec + MIN_AGE <=
-		 donors->looked_at);
-}
-
-/* Is another index worth reading for what there is to be written? */
-static int is_worth_asking(struct parallel_checkout *pc)
-{
-	struct checkout_donors *donors = &pc->donors;
-	const struct index_state *istate = pc->state->istate ?
-		pc->state->istate : the_repository->index;
-	size_t min = donors->reflink == REFLINK_AUTO ?
-		istate->cache_nr / MIN_PART : 0;
-
-	/* Somebody found workers worth it. */
-	if (is_reflink_simulated() ||
-	    (donors->looked_for && donors->reflink == REFLINK_ALWAYS))
-		return 1;
-	return ++donors->entries_before + pc->queue.queued >=
-		(min > MIN_ENTRIES ? min : MIN_ENTRIES);
+	return lo;
 }
 
 static int have_donors(struct parallel_checkout *pc)
 {
 	struct checkout_donors *donors = &pc->donors;
 
-	if (!donors->asked) {
-		if (!is_worth_asking(pc))
-			return 0;
-		donors->asked = 1;
-		if (!donors->looked_for)
-			look_for_donors(pc);
-		for (int i = 0; i < donors->nr; i++)
-			start_lister(&donors->donor[i]);
-	}
+	if (!donors->asked &&
+	    ++donors->entries_before + pc->queue.queued >= MIN_ENTRIES)
+		ask(pc);
 	return donors->nr;
 }
 
@@ -404,30 +267,23 @@ void pc_find_donor(struct parallel_checkout *pc, struct checkout_item *item)
 {
 	struct checkout_donors *donors = &pc->donors;
 	const struct checkout_conversion *conv = &item->conv;
-	int may_read;
+	size_t pos;
 
-	if (!donors->reflink || !S_ISREG(item->mode) || conv->eol ||
+	if (!donors->wanted || !S_ISREG(item->mode) || conv->eol ||
 	    conv->ident || conv->encoding || conv->filter || !have_donors(pc))
 		return;
 
-	may_read = donors->patience_ms || !donors->since_read;
-	if (++donors->since_read == ENTRIES_PER_READ)
-		donors->since_read = 0;
-	for (int i = 0; i < donors->nr; i++) {
-		struct checkout_donor *donor = &donors->donor[i];
-		const struct donor_file *file;
+	while (!has_list_beyond(donors, item->path) && !read_list(donors))
+		; /* go on */
+	for (pos = find_path(donors, item->path);
+	     pos < donors->files_nr &&
+	     !strcmp(donors->files[pos].path, item->path); pos++) {
+		const struct donor_file *file = &donors->files[pos];
 
-		while (may_read && !has_list_up_to(donor, item->path) &&
-		       !read_list(donors, donor))
-			; /* go on */
-		file = find_file(donor, item->path);
-		if (file && file->mode == item->mode &&
-		    oideq(&file->oid, &item->oid) &&
-		    is_worth_it(donors, file)) {
-			item->donor = i + 1;
-			item->donor_sd = file->sd;
-			return;
-		}
+		donors->next = pos + 1;
+		if (!item->donor && file->mode == item->mode &&
+		    oideq(&file->oid, &item->oid))
+			item->donor = file->donor;
 	}
 }
 
@@ -435,14 +291,10 @@ void pc_release_donors(struct parallel_checkout *pc)
 {
 	struct checkout_donors *donors = &pc->donors;
 
-	for (int i = 0; i < donors->nr; i++) {
-		struct checkout_donor *donor = &donors->donor[i];
-
-		stop_lister(donor);
-		strbuf_release(&donor->in);
-		free(donor->files);
-		free(donor->path);
-	}
-	mem_pool_discard(&donors->paths, 0);
-	free(donors->named);
+	stop_lister(donors);
+	strbuf_release(&donors->in);
+	for (unsigned int i = 0; i < donors->nr; i++)
+		free(donors->path[i]);
+	free(donors->files);
+	mem_pool_discard(&donors->names, 0);
 }

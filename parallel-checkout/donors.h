@@ -3,9 +3,10 @@
 #define PARALLEL_CHECKOUT_DONORS_H
 
 /*
- * Other working trees that have files with the bytes of blobs, so that these
- * need not be written: which they are, and which files. It is the writer that
- * opens them and looks whether they still are what is said here.
+ * Other working trees that may have files with the bytes of blobs, so that
+ * these need not be written. A lister, which is a process of its own (see
+ * donor-list.h), finds out which they are, and which files; the writer opens
+ * these and sees whether they are what is said here.
  */
 
 #include "mem-pool.h"
@@ -17,46 +18,31 @@ struct donor_file;
 struct parallel_checkout;
 struct strvec;
 
-enum checkout_reflink {
-	REFLINK_NEVER = 0,
-	REFLINK_AUTO,		/* where it takes no longer than to write */
-	REFLINK_ALWAYS,		/* wherever that is possible */
-};
-
-struct checkout_donor {
-	char *path;
-
-	/* Says which files there are, until it is_listing no more. */
-	struct child_process lister;
-	unsigned is_listing : 1;
-	struct strbuf in;
-
-	/* Sorted by path; `next` is the one after that found last. */
-	struct donor_file *files;
-	size_t nr, alloc, next;
-};
-
 struct checkout_donors {
-	enum checkout_reflink reflink;
-	char *named;		/* checkout.reflinkFrom, or NULL */
+	unsigned wanted : 1;	/* checkout.reflink */
+	unsigned on_any_fs : 1;	/* checkout.reflink=force */
 
-	/* As looked for when there was something to be written. */
-	struct checkout_donor donor[CHECKOUT_MAX_DONORS];
-	int nr;
-	unsigned looked_for : 1, asked : 1, lent : 1;
-	size_t entries_before;	/* somebody was asked */
-	unsigned int since_read;	/* entries since a list was read */
-	int patience_ms;
-	uint64_t looked_at;	/* time(2) */
+	/* Says what there is, until it is_listing no more. */
+	struct child_process lister;
+	unsigned asked : 1, is_listing : 1, lent : 1;
+	struct strbuf in;
+	size_t entries_before;	/* it was asked */
 
-	struct mem_pool paths;	/* of files */
-	uintmax_t files, bytes;	/* that were cloned */
+	/* What it has said; files are sorted by path. */
+	char *path[CHECKOUT_MAX_DONORS];
+	unsigned int nr;
+	struct donor_file *files;
+	size_t files_nr, files_alloc;
+	size_t next;		/* after the file that was found last */
+	struct mem_pool names;	/* of files */
+
+	uintmax_t cloned_files, cloned_bytes;
 };
 
 /* Ask for the configuration. Dies if it makes no sense. */
 void pc_init_donors(struct parallel_checkout *pc);
 
-/* End all processes, and free everything. */
+/* End the lister, and free everything. */
 void pc_release_donors(struct parallel_checkout *pc);
 
 /*
@@ -66,8 +52,8 @@ void pc_release_donors(struct parallel_checkout *pc);
 void pc_add_donor_args(struct parallel_checkout *pc, struct strvec *args);
 
 /*
- * If a donor has the file of an entry, name it in the item, which is complete
- * otherwise.
+ * If a donor may have the file of an entry, name it in the item, which is
+ * complete otherwise. Waits for the lister, but not longer than DONOR_SECONDS.
  */
 void pc_find_donor(struct parallel_checkout *pc, struct checkout_item *item);
 

@@ -184,15 +184,26 @@ static const struct cache_entry *find_old(struct parallel_checkout *pc,
 }
 
 /*
- * Does the stat data of the old entry prove that a file which still has it is
- * the one that the index knows?
+ * Should a file that has exactly the stat data of the old entry be replaced
+ * without a further look?
+ *
+ * Whether what is at the path may go has been decided before the entry is
+ * offered: a switch has compared the file with the old entry, by its content if
+ * that is racily clean (verify_uptodate() in unpack-trees.c), and a reset takes
+ * whatever is there. From then on entry.c asks nothing more of the old entry:
+ * with force, it keeps a file only if that matches the stat data of the new
+ * entry, which has none here, and removes it otherwise. So the stat data are
+ * no proof of content, and need not be: they only make the worker stricter than
+ * entry.c, which handles whatever else is at the path. This is why a racily
+ * clean or an assume-unchanged entry is as good as any other.
+ *
+ * Where there are no files because of a sparse checkout, it is not worth the
+ * look.
  */
-static int proves_content(const struct index_state *istate,
-			  const struct cache_entry *old)
+static int names_file(const struct cache_entry *old)
 {
 	return (S_ISREG(old->ce_mode) || S_ISLNK(old->ce_mode)) &&
-		!(old->ce_flags & (CE_VALID | CE_SKIP_WORKTREE)) &&
-		pc_has_stat_data(old) && !is_racy_timestamp(istate, old);
+		!ce_skip_worktree(old) && pc_has_stat_data(old);
 }
 
 int pc_expect_old(struct parallel_checkout *pc, struct queued_entry *entry)
@@ -201,7 +212,7 @@ int pc_expect_old(struct parallel_checkout *pc, struct queued_entry *entry)
 
 	if (!old)
 		return 0;
-	if (proves_content(pc->lookup.old_index, old)) {
+	if (names_file(old)) {
 		entry->old_mode = old->ce_mode;
 		entry->old_sd = &old->ce_stat_data;
 		return 0;

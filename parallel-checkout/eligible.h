@@ -91,9 +91,9 @@ int pc_may_be_filtered(const struct parallel_checkout *pc,
 		       struct queued_entry *entry);
 
 /*
- * What is at the path of an entry that nobody has looked at: what the old index
- * says, if its stat data proves that, or nothing. Returns -1 if there is a
- * file, most likely, of which nothing is known.
+ * What is at the path of an entry that nobody has looked at: a file with the
+ * stat data that the old index has, or nothing. Returns -1 if there is something
+ * else, most likely, like a submodule.
  */
 int pc_expect_old(struct parallel_checkout *pc, struct queued_entry *entry);
 

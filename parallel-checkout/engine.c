@@ -98,10 +98,14 @@ void pc_put_off(struct parallel_checkout *pc, struct queued_entry *entry)
 
 void pc_reset_entries(struct parallel_checkout *pc)
 {
-	queue_release(&pc->queue);
-	if (pc->filtered.delayed)
+	if (pc->filtered.delayed) {
+		pc->fallback.first = pc->nr;
+		pc->fallback.left = pc->put_offs;
 		return;
+	}
+	queue_release(&pc->queue);
 	pc->nr = pc->put_offs = pc->fallback.fetched = 0;
+	pc->fallback.first = pc->fallback.left = 0;
 }
 
 void pc_advance_progress(struct parallel_checkout *pc)
@@ -128,8 +132,8 @@ void pc_advance_throughput(struct parallel_checkout *pc)
 void pc_entry_written(struct parallel_checkout *pc, struct cache_entry *ce,
 		      int *nr_checkouts, const struct checkout_result *result)
 {
-	pc->donors.files += !!result->cloned;
-	pc->donors.bytes += result->cloned;
+	pc->donors.cloned_files += !!result->cloned;
+	pc->donors.cloned_bytes += result->cloned;
 	if (result->has_sd) {
 		struct stat st;
 
@@ -254,8 +258,8 @@ void pc_trace_stats(const struct parallel_checkout *pc)
 	trace2_data_intmax("pcheckout", r, "removals", pc->removals);
 	trace2_data_intmax("pcheckout", r, "bytes",
 			   stats->bytes + pc->writer.bytes);
-	trace2_data_intmax("pcheckout", r, "cloned_files", pc->donors.files);
-	trace2_data_intmax("pcheckout", r, "cloned_bytes", pc->donors.bytes);
+	trace2_data_intmax("pcheckout", r, "cloned_files", pc->donors.cloned_files);
+	trace2_data_intmax("pcheckout", r, "cloned_bytes", pc->donors.cloned_bytes);
 	trace2_data_intmax("pcheckout", r, "conflicts", pc->conflicts);
 	trace2_data_intmax("pcheckout", r, "declined", pc->declined);
 	trace2_data_intmax("pcheckout", r, "delayed", pc->delayed);

@@ -99,7 +99,6 @@ struct queued_entry {
 
 struct parallel_checkout {
 	enum checkout_phase phase;
-	pid_t owner;			/* which is not a child of it */
 	const struct checkout *state;
 	struct progress *progress;
 	unsigned int *progress_cnt;
@@ -107,7 +106,6 @@ struct parallel_checkout {
 	unsigned at_once : 1;		/* stay in PHASE_ALONE */
 	unsigned at_its_turn : 1;	/* what was offered last is entry.c's */
 	unsigned finishing : 1;		/* nothing comes after what is queued */
-	unsigned exiting : 1;		/* something else has ended the process */
 	unsigned removed_alone : 1;	/* PHASE_REMOVING_ALONE was never left */
 
 	/*

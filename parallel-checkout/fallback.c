@@ -134,32 +134,39 @@ static int lacks_blob(const struct parallel_checkout *pc,
 
 /*
  * In a partial clone, fetch what this entry and those that were put off after
- * it lack, in one go, if this one lacks its blob. Returns -1 if that cannot be
- * done any more.
+ * it lack, in one go, if this one lacks its blob. If one of them cannot be had,
+ * leave it to entry.c to fetch each at its turn: that writes what comes before
+ * the first one that is missing, and dies of that one.
  */
-static int fetch_missing(struct parallel_checkout *pc, size_t i)
+static void fetch_missing(struct parallel_checkout *pc, size_t i)
 {
 	struct oid_array missing = OID_ARRAY_INIT;
+	struct strbuf said = STRBUF_INIT;
+	struct object_id first;
 
 	if (i < pc->fallback.fetched ||
 	    !repo_has_promisor_remote(the_repository) ||
-	    !lacks_blob(pc, &pc->entries[i]))
-		return 0;
-	if (pc->exiting)
-		return -1;
+	    pc->fallback.one_by_one || !lacks_blob(pc, &pc->entries[i]))
+		return;
 	for (; i < pc->nr; i++)
 		if (lacks_blob(pc, &pc->entries[i]))
 			oid_array_append(&missing, &pc->entries[i].ce->oid);
-	promisor_remote_get_direct(the_repository, missing.oid, missing.nr);
+
+	/* If it fails, entry.c meets the same, and "git fetch" says so then. */
+	if (promisor_remote_try_direct(the_repository, missing.oid, missing.nr,
+				       &first, isatty(2) ? NULL : &said))
+		pc->fallback.one_by_one = 1;
+	else
+		write_in_full(2, said.buf, said.len);
+	strbuf_release(&said);
 	oid_array_clear(&missing);
 	pc->fallback.fetched = pc->nr;
-	return 0;
 }
 
 /* Is there a file to be removed, which may be in the way of a later one? */
 static int has_removals(const struct parallel_checkout *pc)
 {
-	for (size_t i = 0; i < pc->nr; i++)
+	for (size_t i = pc->fallback.first; i < pc->nr; i++)
 		if (pc->entries[i].put_off &&
 		    (pc->entries[i].ce->ce_flags & CE_WT_REMOVE))
 			return 1;
@@ -209,46 +216,48 @@ static void do_second_round(struct parallel_checkout *pc, int filtered)
 
 	queue_release(&pc->queue);	/* IDs begin anew */
 	pc_enter(pc, PHASE_CLEARING);
-	for (size_t i = 0; i < pc->nr; i++)
+	for (size_t i = pc->fallback.first; i < pc->nr; i++)
 		if (is_for_second_round(pc, &pc->entries[i], filtered,
 					&firsts)) {
-			pc->fallback.turn = i;
 			fetch_missing(pc, i);
+			if (pc->fallback.one_by_one)
+				break;
 			write_sequentially(pc, &pc->entries[i], 1);
 		}
 	oidset_clear(&firsts);
 	pc_write_queued(pc);
 }
 
-int pc_write_one_put_off(struct parallel_checkout *pc, size_t i)
+void pc_write_one_put_off(struct parallel_checkout *pc, size_t i)
 {
 	if (pc_waits_for_delayed(pc, &pc->entries[i]))
-		return 0;
-	if (fetch_missing(pc, i))
-		return -1;
+		return;
+	fetch_missing(pc, i);
 	write_sequentially(pc, &pc->entries[i], 0);
-	return 0;
 }
 
-void pc_write_put_off(struct parallel_checkout *pc, size_t end)
+void pc_write_put_off(struct parallel_checkout *pc)
 {
-	for (size_t i = 0; i < end; i++)
-		if (pc->entries[i].put_off && pc_write_one_put_off(pc, i))
-			return;
+	for (size_t i = pc->fallback.first; i < pc->nr; i++)
+		if (pc->entries[i].put_off)
+			pc_write_one_put_off(pc, i);
 }
 
 void pc_do_put_off(struct parallel_checkout *pc, int workers_help, int is_last)
 {
+	if (is_last)
+		pc->fallback.first = pc->fallback.left = 0;
 	workers_help = workers_help && pc_has_workers(pc);
-	if (workers_help && pc->put_offs >= MIN_SECOND_ROUND &&
+	if (workers_help && !pc->fallback.one_by_one &&
+	    pc->put_offs - pc->fallback.left >= MIN_SECOND_ROUND &&
 	    !has_removals(pc)) {
 		do_second_round(pc, 0);
 
 		/* A filter may look for what comes before, when it starts. */
-		if (have_parallel_filters())
+		if (have_parallel_filters() && !pc->fallback.one_by_one)
 			do_second_round(pc, 1);
 	}
 	if (workers_help && is_last && !pc->filtered.delayed)
 		pool_hang_up(&pc->dispatch.pool);
-	pc_write_put_off(pc, pc->nr);
+	pc_write_put_off(pc);
 }

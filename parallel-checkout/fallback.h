@@ -17,9 +17,16 @@ struct queued_entry;
 struct checkout_fallback {
 	/* Given to entry.c only to have its path cleared. */
 	struct queued_entry *clearing;
-	size_t turn;		/* its number, and then that of the next one */
+
+	/*
+	 * What comes before this one, and the number of those among them that
+	 * are still put off, as they wait for what workers hold: not to be seen
+	 * to before there is nothing else to come.
+	 */
+	size_t first, left;
 
 	size_t fetched;		/* what entries below that lacked is here */
+	unsigned one_by_one : 1;	/* not all can be fetched in one go */
 	uintmax_t bytes;	/* written by entry.c */
 };
 
@@ -31,14 +38,11 @@ struct checkout_fallback {
  */
 void pc_do_put_off(struct parallel_checkout *pc, int workers_help, int is_last);
 
-/* The same for entries numbered below `end` alone, all of them by entry.c. */
-void pc_write_put_off(struct parallel_checkout *pc, size_t end);
+/* The same, all of them by entry.c. */
+void pc_write_put_off(struct parallel_checkout *pc);
 
-/*
- * The same for this one, which was put off. Returns -1 if its blob is missing and
- * cannot be fetched any more.
- */
-int pc_write_one_put_off(struct parallel_checkout *pc, size_t i);
+/* The same for this one, which was put off. */
+void pc_write_one_put_off(struct parallel_checkout *pc, size_t i);
 
 /* See parallel_checkout_offer_cleared(). */
 int pc_offer_cleared(struct parallel_checkout *pc, struct cache_entry *ce,

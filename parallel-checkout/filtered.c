@@ -136,7 +136,7 @@ void pc_finish_delayed(struct parallel_checkout *pc, struct progress *progress,
 	/* A filter of the main process may delay what those of workers have not. */
 	left = pc->put_offs;
 	pc->progress = NULL;
-	pc_write_put_off(pc, pc->nr);
+	pc_write_put_off(pc);
 	*count += left - (paths->nr - delayed_again);
 	*bytes = pc_bytes(pc) - pc->throughput_base;
 	display_progress(progress, *count);

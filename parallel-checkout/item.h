@@ -78,12 +78,11 @@ struct checkout_item {
 
 	/*
 	 * If not zero, the number, from 1 on, of another working tree that is
-	 * known to the writer: a file there, at the same path, has the bytes of
-	 * the blob as long as it has this stat data. st_dev does not count.
-	 * Only for a regular file that is not converted.
+	 * known to the writer: a file there, at the same path, may have the
+	 * bytes of the blob. That is a hint; the writer sees to it that it is
+	 * so. Only for a regular file that is not converted.
 	 */
 	unsigned int donor;
-	struct stat_data donor_sd;
 };
 
 #define CHECKOUT_MAX_DONORS 2

@@ -246,6 +246,9 @@ int limits_by_descriptors(void)
 	int workers = INT_MAX;
 
 	share(&workers, max_descriptors(), LIMITS_OWN_FDS, LIMITS_WORKER_FDS);
+#ifdef GIT_WINDOWS_NATIVE
+	share(&workers, LIMITS_POLLED_ON_WINDOWS, 0, LIMITS_WORKER_FDS);
+#endif
 	return workers;
 }
 

@@ -40,6 +40,13 @@
  */
 #define LIMITS_OWN_FDS 32
 
+/*
+ * poll() of compat/ waits for no more on Windows, and does not look how much
+ * room it has: MsgWaitForMultipleObjects() takes 63 handles, of which one is
+ * its own. The main process may have to wait for both pipes of a worker.
+ */
+#define LIMITS_POLLED_ON_WINDOWS 62
+
 struct checkout_limits {
 	/* The least of the three that begin with cpu; at least 1. */
 	int cores;
@@ -85,7 +92,7 @@ struct checkout_limits {
 void limits_read(struct checkout_limits *limits, const char *root,
 		 int filters);
 
-/* For how many workers there are descriptors; a system call. */
+/* For how many workers there are descriptors that can be polled; a system call. */
 int limits_by_descriptors(void);
 
 #endif /* PARALLEL_CHECKOUT_LIMITS_H */

@@ -27,6 +27,12 @@
 /* Not to be waited for longer at once, so that it is noticed if we are stopped. */
 #define MAX_WAIT_MS 1000
 
+/*
+ * When we end, a worker is told to, and ends what filters it has before; if it is
+ * not gone after that time, it hangs.
+ */
+#define END_TIMEOUT_MS 4000
+
 static void close_fd(int *fd)
 {
 	if (*fd >= 0)
@@ -48,15 +54,6 @@ static int end_worker(struct pool_worker *worker)
 	code = finish_command(&worker->cp);
 	errno = saved_errno;
 	return code;
-}
-
-void pool_set_cloexec(int fd)
-{
-#ifdef FD_CLOEXEC
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
-#else
-	(void)fd;
-#endif
 }
 
 static int hides_stderr(int may_filter MAYBE_UNUSED)
@@ -96,6 +93,8 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args,
 	cp->git_cmd = 1;
 	cp->in = -1;
 	cp->out = -1;
+	cp->wait_after_clean = 1;
+	cp->clean_timeout_ms = END_TIMEOUT_MS;
 	cp->clean_on_exit = 1;
 	strvec_pushv(&cp->args, args->v);
 	strvec_pushf(&cp->args, "--protocol=%d", WIRE_PROTOCOL);
@@ -120,8 +119,6 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args,
 		errno = saved_errno;
 		return -1;
 	}
-	pool_set_cloexec(cp->in);
-	pool_set_cloexec(cp->out);
 
 	/*
 	 * The worker may be waiting for room in its pipe of results while we
@@ -164,14 +161,25 @@ void pool_init(struct worker_pool *pool, int max,
 	CALLOC_ARRAY(pool->pollfd_worker, 2 * (size_t)max);
 }
 
+/*
+ * May we wait for workers? A sandbox that forbids poll() leaves everything else
+ * alone where there are none. Returns 0, or an error number.
+ */
+static int check_poll(void)
+{
+	return poll(NULL, 0, 0) < 0 && errno != EINTR ? errno : 0;
+}
+
 int pool_start(struct worker_pool *pool, int nr, const struct strvec *args)
 {
-	int had = pool->nr, err = 0;
+	int had = pool->nr, err = check_poll();
 	struct silence silence;
 
 	if (nr > pool->alloc - had)
 		BUG("too many checkout workers");
 	nr += had;
+	if (err && !pool->quiet)
+		error(_("cannot poll checkout workers: %s"), strerror(err));
 	if (pool->quiet)
 		be_silent(&silence);
 	while (pool->nr < nr && !err) {

@@ -11,6 +11,10 @@
  * becomes of a result. The caller decides which batch goes to which worker,
  * calls pool_poll(), and then takes results and lost entries out of the pool.
  *
+ * If this process ends before its pool was finished, the workers are told to end,
+ * and waited for, but not for ever: what they were given and have not answered
+ * is not written.
+ *
  * A worker that says nothing for long, though it has work, is reported to the
  * user, once for each silence. It may have a very large file, or a file system
  * that does not answer; that is not for us to say, so it is left alone. One that
@@ -131,8 +135,8 @@ void pool_init(struct worker_pool *pool, int max,
 /*
  * Start `nr` more processes, which run "git <args> --protocol=<n>", and use all
  * that there are. Returns how many could be started; that can be fewer, down to
- * none, and the caller has to cope. Unless the pool is quiet, the reason has
- * been reported then.
+ * none, as where poll() is forbidden, and the caller has to cope. Unless the
+ * pool is quiet, the reason has been reported then.
  *
  * What the processes say themselves is hidden, unless there is a trace:
  * it is about their own troubles, and what they could not do is done again.
@@ -202,12 +206,6 @@ void pool_collect(struct worker_pool *pool);
  * no unanswered batch, and what they hold that is delayed is forgotten.
  */
 void pool_hang_up(struct worker_pool *pool);
-
-/*
- * Other processes that we start, like a long-running filter or another worker,
- * must not hold a pipe of ours open, for its reader would not see its end.
- */
-void pool_set_cloexec(int fd);
 
 /*
  * End the workers, wait for them, and free everything. What they have not

@@ -3,82 +3,43 @@
  * Files that share blocks; see reflink.h.
  */
 #include "git-compat-util.h"
-#include "copy.h"
+#include "hash.h"
+#include "object.h"
+#include "object-file.h"
 #include "parallel-checkout/reflink.h"
-#include "statinfo.h"
 #ifdef __linux__
 #include <sys/ioctl.h>
+#include <sys/vfs.h>
 /* of linux/fs.h, which some C libraries do not get on with */
 #ifndef FICLONE
 #define FICLONE _IOW(0x94, 9, int)
 #endif
 #endif
 
-static const char *simulation(void)
+#define READ_SIZE (64 * 1024)
+
+int can_reflink(const char *dir MAYBE_UNUSED, int force MAYBE_UNUSED)
 {
-	static const char *value;
-	static int known;
+#ifdef __linux__
+	struct statfs fs;
 
-	if (!known) {
-		value = getenv("GIT_TEST_CHECKOUT_REFLINK");
-		known = 1;
-	}
-	return value && *value ? value : NULL;
-}
-
-int is_reflink_simulated(void)
-{
-	return !!simulation();
-}
-
-/* What was cloned last seems to be another file now. */
-static int is_torn;
-
-static int simulate(int to, int from)
-{
-	static const char junk[] = "these are not the bytes\n";
-
-	if (!strcmp(simulation(), "copy"))
-		return copy_fd(from, to) < 0 ||
-			lseek(from, 0, SEEK_SET) < 0 ? -1 : 0;
-	if (write_in_full(to, junk, strlen(junk)) < 0)
-		return -1;
-	if (!strcmp(simulation(), "torn")) {
-		is_torn = 1;
-		return 0;
-	}
-	if (strcmp(simulation(), "fail"))
-		BUG("GIT_TEST_CHECKOUT_REFLINK='%s'", simulation());
-	errno = EIO;
-	return -1;
-}
-
-int can_reflink(const char *dir MAYBE_UNUSED)
-{
-	int ret = 0;
-
-	if (simulation())
+	if (force)
 		return 1;
-#if defined(__linux__) && defined(O_TMPFILE)
-	{
-		int to = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-		int from = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-		if (to >= 0 && from >= 0)
-			ret = !ioctl(to, FICLONE, from);
-		if (to >= 0)
-			close(to);
-		if (from >= 0)
-			close(from);
+	if (statfs(dir, &fs))
+		return 0;
+	switch ((uint32_t)fs.f_type) {
+	case 0x58465342:	/* XFS */
+	case 0x9123683e:	/* Btrfs */
+	case 0xca451a4e:	/* bcachefs */
+	case 0x7461636f:	/* OCFS2 */
+		return 1;
 	}
 #endif
-	return ret;
+	return 0;
 }
 
-int reflink_file(int to, int from)
+int reflink_file(int to MAYBE_UNUSED, int from MAYBE_UNUSED)
 {
-	if (simulation())
-		return simulate(to, from);
 #ifdef __linux__
 	return ioctl(to, FICLONE, from);
 #else
@@ -92,19 +53,26 @@ int is_reflink_unsupported(int err)
 	return err == EOPNOTSUPP || err == ENOTTY || err == ENOSYS;
 }
 
-int is_file_of(int fd, const struct stat_data *sd, struct stat *st)
+int is_file_of_blob(int fd, const struct object_id *oid, size_t size,
+		    const struct git_hash_algo *algo)
 {
-	struct stat_data now = { 0 };
+	struct git_hash_ctx ctx;
+	struct object_id actual;
+	struct stat st;
+	char buf[READ_SIZE];
+	size_t pos = 0;
+	ssize_t n;
 
-	if (fstat(fd, st) || !S_ISREG(st->st_mode))
+	if (fstat(fd, &st) || (uintmax_t)st.st_size != size ||
+	    lseek(fd, 0, SEEK_SET) < 0)
 		return 0;
-	if (is_torn) {
-		is_torn = 0;
-		return 0;
+	git_hash_init(&ctx, algo);
+	git_hash_update(&ctx, buf,
+			format_object_header(buf, sizeof(buf), OBJ_BLOB, size));
+	while (pos < size && (n = xread(fd, buf, sizeof(buf))) > 0) {
+		git_hash_update(&ctx, buf, n);
+		pos += n;
 	}
-	fill_stat_data(&now, st);
-	now.sd_dev = sd->sd_dev;
-	if (!sd->sd_ctime.nsec)
-		now.sd_ctime.nsec = 0;
-	return !memcmp(&now, sd, sizeof(now));
+	git_hash_final_oid(&actual, &ctx);
+	return pos == size && oideq(&actual, oid);
 }

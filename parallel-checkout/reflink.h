@@ -3,32 +3,33 @@
 #define PARALLEL_CHECKOUT_REFLINK_H
 
 /*
- * Files that share blocks with another file until one of them is written to;
- * and whether a file still is the one that stat data are of.
- *
+ * Files that share blocks with another file until one of them is written to.
  * That is FICLONE of Linux; see ioctl_ficlonerange(2). Elsewhere nothing can be
- * shared, with ENOSYS. GIT_TEST_CHECKOUT_REFLINK has it simulated, for file
- * systems that cannot do it:
+ * shared, with ENOSYS.
  *
- *	copy	the file is copied
- *	torn	as if it was written to in that moment: other bytes, and times
- *	fail	the disk has an error when some of it is done
+ * What a clone contains is proven by hashing the clone itself, once it is made:
+ * nobody else writes to it, so what was hashed is what stays there. Neither an
+ * index, nor stat data, nor attributes, nor the owner of the other file have to
+ * be believed. To hash the other file would prove less: who has mapped it into
+ * memory may write to it between the hash and FICLONE without a change of its
+ * times. What is not proven is that the file system keeps what it has cloned
+ * (OpenZFS had bugs of that kind), hence can_reflink().
  */
 
-struct stat_data;
-
-/* Is it simulated? Then it is to be used wherever that is possible. */
-int is_reflink_simulated(void);
+struct git_hash_algo;
+struct object_id;
 
 /*
- * Can files in the directory `dir` share blocks, as far as can be told without
- * leaving anything there?
+ * Is the directory `dir` on a file system whose clones are known to be sound?
+ * With `force`, on Linux, that is not asked. It may still be unable to clone;
+ * see is_reflink_unsupported().
  */
-int can_reflink(const char *dir);
+int can_reflink(const char *dir, int force);
 
 /*
  * Give the empty file `to` the content of `from`. Returns 0, or -1 with errno
- * set; then something may have been written to it.
+ * set; then something may have been written to it. That all has been written is
+ * not certain even with 0; see is_file_of_blob().
  */
 int reflink_file(int to, int from);
 
@@ -39,9 +40,11 @@ int reflink_file(int to, int from);
 int is_reflink_unsupported(int err);
 
 /*
- * Is the open file a regular one that has this stat data? The device does not
- * count, and neither does what an index has left out of ctime. Fills `st`.
+ * Is the content of the file, which has to be open for reading, the blob `oid`
+ * of that size? Reads all of it. Dies if the content is part of a SHA-1
+ * collision attack, as all that hashes objects does.
  */
-int is_file_of(int fd, const struct stat_data *sd, struct stat *st);
+int is_file_of_blob(int fd, const struct object_id *oid, size_t size,
+		    const struct git_hash_algo *algo);
 
 #endif /* PARALLEL_CHECKOUT_REFLINK_H */

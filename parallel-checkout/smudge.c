@@ -113,24 +113,23 @@ static void forget_filter(struct checkout_smudge *smudge)
 }
 
 /*
- * Wait for what the first of the filters has. It is done if that is nothing, and
- * not believed any more if it has never had that.
+ * Wait for what the first of the filters has. Returns 0, with nothing available
+ * if it is done; and -1 if it fails, or has never delayed what it says.
  */
-static void ask_filter(struct checkout_smudge *smudge)
+static int ask_filter(struct checkout_smudge *smudge)
 {
 	const char *cmd = smudge->delayed.filters.items[0].string;
 	const struct string_list_item *path;
-	int err;
 
 	string_list_clear(&smudge->available, 0);
 	smudge->next_available = 0;
-	err = !async_query_available_blobs(cmd, &smudge->available) ||
-		!smudge->available.nr;
+	if (!find_process(cmd) ||
+	    !async_query_available_blobs(cmd, &smudge->available))
+		return -1;
 	for_each_string_list_item(path, &smudge->available)
 		if (!string_list_has_string(&smudge->items, path->string))
-			err = 1;
-	if (err)
-		forget_filter(smudge);
+			return -1;
+	return 0;
 }
 
 int smudge_next(struct checkout_smudge *smudge, struct checkout_item **item)
@@ -138,22 +137,24 @@ int smudge_next(struct checkout_smudge *smudge, struct checkout_item **item)
 	const struct string_list *filters = &smudge->delayed.filters;
 
 	smudge->delayed.state = CE_RETRY;
-	for (;;) {
-		if (!filters->nr || !smudge->items.nr || smudge->stopped)
-			return 0;
-		if (!find_process(filters->items[0].string)) {
-			forget_filter(smudge);
-			continue;
-		}
-		if (smudge->next_available < smudge->available.nr) {
+	while (filters->nr && !smudge->stopped) {
+		if (smudge->next_available < smudge->available.nr &&
+		    find_process(filters->items[0].string)) {
 			size_t i = smudge->next_available++;
 
 			*item = take_item(smudge,
 					  smudge->available.items[i].string);
 			return 1;
 		}
-		ask_filter(smudge);
+		if (ask_filter(smudge)) {
+			smudge->broken = strintern(filters->items[0].string);
+			forget_filter(smudge);
+			return -1;
+		}
+		if (!smudge->available.nr)
+			forget_filter(smudge);
 	}
+	return 0;
 }
 
 int smudge_next_failed(struct checkout_smudge *smudge,

@@ -29,6 +29,8 @@ struct checkout_smudge {
 	unsigned stopped : 1;		/* one that is required has failed */
 	unsigned met : 1;		/* a filter has been run, or tried */
 
+	const char *broken;		/* the command that smudge_next() means */
+
 	/* Of these, what a filter says is available, from next_available on. */
 	struct string_list available;
 	size_t next_available;
@@ -61,11 +63,18 @@ enum checkout_status smudge_run(struct checkout_smudge *smudge,
 /*
  * Ask the filters for what they have delayed, and wait for that. To be called
  * when there is nothing else to do: some filters take it for the end of what
- * they may delay. Nothing is asked for if nothing is left. Returns 1, and the next item that is available in `*item`,
- * which is the caller's (see smudge_free_item()) and goes to smudge_run() once
- * more; or 0 if no filter has any. If a process has ended, what it has delayed is
- * never available: a new one would know nothing of it, and take the nothing that
- * it is given for the content.
+ * they may delay. Each is asked until it has nothing more, even if nothing is
+ * left, as finish_delayed_checkout() does. Returns
+ *
+ * - 1, and the next item that is available in `*item`, which is the caller's
+ *   (see smudge_free_item()) and goes to smudge_run() once more,
+ * - 0 if no filter has any,
+ * - -1 if the filter smudge->broken has ended, fails, or says that something is
+ *   available which it has never delayed. It is not asked any more: a new
+ *   process would know nothing of what it has delayed, and take the nothing that
+ *   it is given for the content.
+ *
+ * The items of a filter come one after another.
  */
 int smudge_next(struct checkout_smudge *smudge, struct checkout_item **item);
 

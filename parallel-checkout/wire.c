@@ -20,10 +20,10 @@
 #define ITEM_AGAIN	(1u << 7)
 
 /*
- * The flags are all taken. What has a donor has no conversion, so this stands in
- * the place of an enum checkout_eol.
+ * The flags are all taken. What has a donor has no conversion, so this and the
+ * number of the donor stand in the place of an enum checkout_eol.
  */
-#define EOL_OF_DONOR	(CHECKOUT_EOL_AUTO_CRLF + 1u)
+#define EOL_OF_DONOR	((unsigned int)CHECKOUT_EOL_AUTO_CRLF)
 
 /* Bits of a result's status byte besides the status. */
 #define RESULT_CLONED	(1u << 6)
@@ -170,8 +170,6 @@ size_t wire_item_size(const struct checkout_item *item,
 		size = st_add3(size, 4 + 1, strlen(item->conv.filter));
 	if (item->old_mode)
 		size = st_add(size, 4 + STAT_SIZE);
-	if (item->donor)
-		size = st_add(size, 1 + STAT_SIZE);
 	return size;
 }
 
@@ -204,7 +202,7 @@ void wire_put_item(struct strbuf *out, const struct checkout_item *item,
 	put_u8(out, flags);
 	if (item->donor && item->conv.eol)
 		BUG("an item with a donor is not converted");
-	put_u8(out, item->donor ? EOL_OF_DONOR : item->conv.eol);
+	put_u8(out, item->donor ? EOL_OF_DONOR + item->donor : item->conv.eol);
 	strbuf_add(out, item->oid.hash, algo->rawsz);
 	put_string(out, item->path, item->path_len);
 	if (encoding)
@@ -214,10 +212,6 @@ void wire_put_item(struct strbuf *out, const struct checkout_item *item,
 	if (item->old_mode) {
 		put_u32(out, item->old_mode);
 		put_stat(out, &item->old_sd);
-	}
-	if (item->donor) {
-		put_u8(out, item->donor);
-		put_stat(out, &item->donor_sd);
 	}
 }
 
@@ -244,6 +238,11 @@ void wire_put_result(struct strbuf *out, const struct checkout_result *result)
 		put_u64(out, result->cloned);
 }
 
+void wire_put_path(struct strbuf *out, const char *path)
+{
+	put_string(out, path, strlen(path));
+}
+
 ssize_t wire_next_frame(const char *buf, size_t len, struct wire_frame *frame)
 {
 	uint32_t payload_len, type;
@@ -254,7 +253,8 @@ ssize_t wire_next_frame(const char *buf, size_t len, struct wire_frame *frame)
 	type = get_be32(buf + 4);
 	if (payload_len > WIRE_MAX_PAYLOAD ||
 	    (type != WIRE_ITEMS && type != WIRE_COLLECT &&
-	     type != WIRE_RESULTS && type != WIRE_LATE))
+	     type != WIRE_RESULTS && type != WIRE_LATE &&
+	     type != WIRE_DONORS))
 		return -1;
 	if (len - FRAME_HEAD < payload_len)
 		return 0;
@@ -294,15 +294,12 @@ static int are_item_flags(unsigned int flags)
 	return 1;
 }
 
-static int get_donor(struct wire_cursor *cursor, struct checkout_item *item)
+static int may_have_donor(const struct checkout_item *item)
 {
 	const struct checkout_conversion *conv = &item->conv;
 
-	if (!S_ISREG(item->mode) || conv->ident || conv->encoding ||
-	    conv->filter || get_u8(cursor, &item->donor) || !item->donor ||
-	    item->donor > CHECKOUT_MAX_DONORS)
-		return -1;
-	return get_stat(cursor, &item->donor_sd);
+	return S_ISREG(item->mode) && !conv->ident && !conv->encoding &&
+		!conv->filter;
 }
 
 int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
@@ -321,9 +318,11 @@ int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 	    get_u8(cursor, &eol))
 		return -1;
 	if (!is_item_mode(item->mode) || !are_item_flags(flags) ||
-	    eol > EOL_OF_DONOR)
+	    eol > EOL_OF_DONOR + CHECKOUT_MAX_DONORS)
 		return -1;
-	if (eol != EOL_OF_DONOR)
+	if (eol > EOL_OF_DONOR)
+		item->donor = eol - EOL_OF_DONOR;
+	else
 		item->conv.eol = eol;
 	item->conv.ident = !!(flags & ITEM_IDENT);
 	item->conv.is_process = !!(flags & ITEM_PROCESS);
@@ -349,7 +348,7 @@ int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 		    get_stat(cursor, &item->old_sd))
 			return -1;
 	}
-	if (eol == EOL_OF_DONOR && get_donor(cursor, item))
+	if (item->donor && !may_have_donor(item))
 		return -1;
 	return 1;
 }
@@ -397,4 +396,13 @@ int wire_get_result(struct wire_cursor *cursor, struct checkout_result *result)
 	     get_u64(cursor, &result->cloned) || !result->cloned))
 		return -1;
 	return 1;
+}
+
+int wire_get_path(struct wire_cursor *cursor, const char **path)
+{
+	size_t unused;
+
+	if (cursor->p == cursor->end)
+		return 0;
+	return get_string(cursor, path, &unused) ? -1 : 1;
 }

@@ -16,7 +16,7 @@
  * struct wire_summary followed by a sequence of results, in the order of the
  * items. WIRE_COLLECT, which is empty, asks for those that were CHECKOUT_DELAYED,
  * and comes last; WIRE_LATE has the form of WIRE_RESULTS, and their results, in
- * any order.
+ * any order. WIRE_DONORS is a sequence of paths; see donor-list.h.
  *
  * All integers are big endian, object names have the length that the
  * repository's hash algorithm gives them, and strings are preceded by their
@@ -45,6 +45,7 @@ enum wire_type {
 	WIRE_COLLECT = 0x434f4c4c,	/* "COLL" */
 	WIRE_RESULTS = 0x5245534c,	/* "RESL" */
 	WIRE_LATE = 0x4c415445,		/* "LATE" */
+	WIRE_DONORS = 0x444f4e52,	/* "DONR" */
 };
 
 /* What a worker says about the batch that its results belong to. */
@@ -92,6 +93,9 @@ void wire_put_summary(struct strbuf *out, const struct wire_summary *summary);
 /* Append a result to the frame that is open in `out`. */
 void wire_put_result(struct strbuf *out, const struct checkout_result *result);
 
+/* Append a path, which is not empty, to the frame that is open in `out`. */
+void wire_put_path(struct strbuf *out, const char *path);
+
 /*
  * Look for a frame at the start of buf[0..len). Returns the number of bytes
  * that it takes, with `frame` pointing into `buf`; 0 if more bytes are needed
@@ -103,14 +107,15 @@ ssize_t wire_next_frame(const char *buf, size_t len, struct wire_frame *frame);
 void wire_open_frame(struct wire_cursor *cursor, const struct wire_frame *frame);
 
 /*
- * Read the next item or result, or the summary. Return 1 if there was one, 0
+ * Read the next item, result or path, or the summary. Return 1 if there was one, 0
  * at the end of the payload, and -1 if what is there is malformed.
  *
- * The strings of an item point into the frame.
+ * The path and the strings of an item point into the frame.
  */
 int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 		  const struct git_hash_algo *algo);
 int wire_get_summary(struct wire_cursor *cursor, struct wire_summary *summary);
 int wire_get_result(struct wire_cursor *cursor, struct checkout_result *result);
+int wire_get_path(struct wire_cursor *cursor, const char **path);
 
 #endif /* PARALLEL_CHECKOUT_WIRE_H */

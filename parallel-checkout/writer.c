@@ -129,7 +129,7 @@ static void convert_content(const struct checkout_item *item,
 
 /*
  * Open the donor's file of the item, whose blob has that size. Returns its
- * descriptor, or -1 if it is not the file that the item says.
+ * descriptor, or -1 if it cannot be the blob, or there is nothing to be shared.
  */
 static int open_donor_file(struct checkout_writer *writer,
 			   const struct checkout_item *item, size_t size)
@@ -139,11 +139,11 @@ static int open_donor_file(struct checkout_writer *writer,
 	struct stat st;
 	int fd;
 
-	if (!item->donor || item->donor > writer->donors_nr)
+	if (!size || !item->donor || item->donor > writer->donors_nr)
 		return -1;
 	donor = &writer->donors[item->donor - 1];
 
-	/* The donor may be of another repository, where it is not replaced. */
+	/* The donor has the blob of that name, and not what replaces it here. */
 	if (donor->refused ||
 	    lookup_replace_object(writer->repo, &item->oid) != &item->oid)
 		return -1;
@@ -154,7 +154,7 @@ static int open_donor_file(struct checkout_writer *writer,
 	fd = dirs_open(&donor->dirs, slash ? slash + 1 : item->path);
 	if (fd < 0)
 		return -1;
-	if (is_file_of(fd, &item->donor_sd, &st) &&
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&
 	    (uintmax_t)st.st_size == size)
 		return fd;
 	close(fd);
@@ -313,21 +313,21 @@ static int write_buffer(int fd, const char *buf, size_t size)
 }
 
 /*
- * Clone the donor's file, unless it is changed meanwhile. Otherwise the blob is
- * loaded after all, to be written to the file, which is empty then. Returns -1
- * if neither is possible.
+ * Clone the donor's file, and see whether what has come is the blob. Otherwise
+ * that is loaded after all, to be written to the file, which is empty then.
+ * Returns -1 if neither is possible.
  */
 static int clone_or_load(struct checkout_writer *writer,
 			 const struct checkout_item *item,
 			 struct content *content, int fd)
 {
 	struct checkout_item plain = *item;
-	struct stat st;
 
 	if (reflink_file(fd, content->file)) {
 		if (is_reflink_unsupported(errno))
 			writer->donors[item->donor - 1].refused = 1;
-	} else if (is_file_of(content->file, &item->donor_sd, &st)) {
+	} else if (is_file_of_blob(fd, &item->oid, content->size,
+				   writer->repo->hash_algo)) {
 		content->cloned = 1;
 		return 0;
 	}
@@ -362,6 +362,48 @@ static int fill_file(struct checkout_writer *writer,
 				     filter, 1) ? -1 : 0;
 }
 
+/* The file that is being written, for writer_abandon(). */
+static struct {
+	struct dir_handles *volatile dirs;
+	const char *volatile name;
+	volatile sig_atomic_t is_creating, signal;
+} unfinished;
+
+int writer_abandon(int sig)
+{
+	if (unfinished.is_creating) {
+		unfinished.signal = sig;
+		return -1;
+	}
+	if (unfinished.name)
+		dirs_unlink(unfinished.dirs, unfinished.name);
+	return 0;
+}
+
+/* The object store may die(), as of a pack index that is corrupt. */
+static void abandon_at_exit(void)
+{
+	writer_abandon(0);
+}
+
+static int create_unfinished(struct checkout_writer *writer, const char *name,
+			     mode_t mode, int readable)
+{
+	int fd;
+
+	unfinished.is_creating = 1;
+	fd = readable ? dirs_create_readable(&writer->dirs, name, mode) :
+		dirs_create(&writer->dirs, name, mode);
+	if (fd >= 0) {
+		unfinished.dirs = &writer->dirs;
+		unfinished.name = name;
+	}
+	unfinished.is_creating = 0;
+	if (unfinished.signal)
+		raise(unfinished.signal);
+	return fd;
+}
+
 /* Create the symbolic link; its directory is the current one. */
 static enum checkout_status create_link(struct checkout_writer *writer,
 					const struct content *content,
@@ -385,7 +427,8 @@ static enum checkout_status create_file(struct checkout_writer *writer,
 	int fd, err;
 	struct silence silence;
 
-	fd = dirs_create(&writer->dirs, name, item->mode & 0100 ? 0777 : 0666);
+	fd = create_unfinished(writer, name, item->mode & 0100 ? 0777 : 0666,
+			       content->file >= 0);
 	if (fd < 0)
 		return errno == EEXIST || errno == EISDIR ?
 			CHECKOUT_CONFLICT : CHECKOUT_DECLINED;
@@ -396,7 +439,8 @@ static enum checkout_status create_file(struct checkout_writer *writer,
 		err = -1;
 	if (!err && writer->want_stat && fstat_is_reliable())
 		err = fstat(fd, st);
-	if (close(fd) < 0)
+	/* One that was interrupted has closed it; cf. close_output() in entry.c. */
+	if (close(fd) < 0 && errno != EINTR)
 		err = -1;
 	if (!err && writer->want_stat && !fstat_is_reliable())
 		err = dirs_lstat(&writer->dirs, name, st);
@@ -404,9 +448,15 @@ static enum checkout_status create_file(struct checkout_writer *writer,
 	if (err) {
 		forget_bad_objects(writer->repo);
 		dirs_unlink(&writer->dirs, name);
-		return CHECKOUT_DECLINED;
 	}
-	return CHECKOUT_WRITTEN;
+	unfinished.name = NULL;
+	return err ? CHECKOUT_DECLINED : CHECKOUT_WRITTEN;
+}
+
+static void end_if_unwanted(const struct checkout_writer *writer)
+{
+	if (writer->end_if_unwanted)
+		writer->end_if_unwanted();
 }
 
 static void trace_conflict(const char *where, const struct checkout_item *item)
@@ -418,7 +468,11 @@ int writer_open(struct checkout_writer *writer, struct repository *repo,
 		const char *root, int want_stat)
 {
 	static const struct dir_handles closed = DIR_HANDLES_INIT;
+	static int registered;
 
+	if (!registered)
+		atexit(abandon_at_exit);
+	registered = 1;
 	memset(writer, 0, sizeof(*writer));
 	writer->repo = repo;
 	writer->want_stat = !!want_stat;
@@ -527,7 +581,11 @@ static enum checkout_status create_item(struct checkout_writer *writer,
 		if (status != CHECKOUT_PENDING)
 			return status;
 
-		/* It may have moved the directory. */
+		/*
+		 * It may have taken long, and the tree may be gone; or it has
+		 * moved the directory.
+		 */
+		end_if_unwanted(writer);
 		dirs_forget(&writer->dirs);
 		status = enter_dir(writer, item);
 		if (status != CHECKOUT_PENDING)
@@ -572,6 +630,7 @@ static enum checkout_status write_item(struct checkout_writer *writer,
 		return CHECKOUT_DECLINED;
 	}
 
+	end_if_unwanted(writer);
 	if (exists && dirs_unlink(&writer->dirs, name) < 0 && errno != ENOENT)
 		return CHECKOUT_DECLINED;
 	return create_item(writer, item, name, content, st);
@@ -633,6 +692,7 @@ void writer_write(struct checkout_writer *writer,
 		  const struct checkout_item *item,
 		  struct checkout_result *result)
 {
+	end_if_unwanted(writer);
 	memset(result, 0, sizeof(*result));
 	result->id = item->id;
 	if (is_removal(item))
@@ -645,6 +705,7 @@ void writer_write_late(struct checkout_writer *writer,
 		       const struct checkout_item *item,
 		       struct checkout_result *result)
 {
+	end_if_unwanted(writer);
 	memset(result, 0, sizeof(*result));
 	result->id = item->id;
 	write_in_dir(writer, item, write_late_item, result);

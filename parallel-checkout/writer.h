@@ -47,6 +47,12 @@ struct checkout_writer {
 
 	/* Of files written since the last writer_open(). */
 	uint64_t bytes;
+
+	/*
+	 * Called before anything is created or removed and before a filter is
+	 * run, if it is set; does not return if nobody wants that any more.
+	 */
+	void (*end_if_unwanted)(void);
 };
 
 /*
@@ -95,5 +101,13 @@ void writer_write(struct checkout_writer *writer,
 void writer_write_late(struct checkout_writer *writer,
 		       const struct checkout_item *item,
 		       struct checkout_result *result);
+
+/*
+ * For the handler of a signal that ends this process: remove the file that is
+ * being written, if there is one, so that nobody takes it for the whole. Returns
+ * -1 if it is just being created; the signal is raised again when it is known
+ * whether it exists, and the handler is to return. Async-signal-safe.
+ */
+int writer_abandon(int sig);
 
 #endif /* PARALLEL_CHECKOUT_WRITER_H */

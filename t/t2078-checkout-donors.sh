@@ -4,41 +4,53 @@
 test_description='files that share the blocks of those of another working tree
 
 What is written is the same as without: no byte of a file that is not the blob
-may get into another working tree, whatever happens to its donor.
+may get into another working tree, whatever its donor has or does.
 '
 
 TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
 
-sane_unset GIT_TEST_CHECKOUT_WORKERS GIT_TEST_CHECKOUT_REFLINK
+sane_unset GIT_TEST_CHECKOUT_WORKERS
 
 TRASH=$(pwd)
 
-# settle <dir>: what its index has was not changed in the second of the index
-settle () {
-	test-tool chmtime =+5 "$(git -C "$1" rev-parse --path-format=absolute \
-		--git-path index)"
+# FICLONE on any file system; see t/helper/fake-reflink.c
+test_lazy_prereq FAKE_REFLINK '
+	"${CC:-cc}" -shared -fPIC -o "$TRASH/fake-reflink.so" \
+		"$TEST_DIRECTORY/helper/fake-reflink.c" &&
+	fake copy git version >out 2>&1 &&
+	! grep "ld[.]so" out
+'
+
+# fake <how> <command>...: run that with FICLONE that works like that
+fake () {
+	(
+		FAKE_REFLINK=$1 &&
+		# a path with blanks would be several
+		LD_LIBRARY_PATH=$TRASH${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} &&
+		LD_PRELOAD=fake-reflink.so &&
+		export FAKE_REFLINK LD_LIBRARY_PATH LD_PRELOAD &&
+		shift &&
+		"$@"
+	)
 }
 
-# age <dir>: and no file in there is young
-age () {
-	find "$1" -name .git -prune -o -type f -print | tr "\n" "\0" |
-	xargs -0 test-tool chmtime =-1000 >/dev/null &&
-	git -C "$1" update-index -q --refresh &&
-	settle "$1"
-}
-
-# listed: what the current directory would lend, in the file "listed"
+# listed <dir> [<option>...]: what a checkout there is told of other working
+# trees; their paths go to "donors", and their files to "listed"
 listed () {
-	git checkout--worker --protocol=4 \
-		--list-donor=$(test_oid algo) >"$TRASH/frames" 2>"$TRASH/err" &&
-	test-tool checkout-wire list <"$TRASH/frames" >"$TRASH/files" &&
-	cut -f2 <"$TRASH/files" >"$TRASH/listed"
+	dir=$1 &&
+	shift &&
+	git -C "$dir" "$@" checkout--worker --protocol=4 --list-donors \
+		>frames 2>err &&
+	test-tool -C "$dir" checkout-wire list <frames >lines &&
+	sed -n "s/^donor	//p" <lines >donors &&
+	sed "/^donor	/d" <lines >listed
 }
 
-# an index need not have the fractions of a second
-without_ctime () {
-	sed "s/ ctime=\([0-9]*\)[.][0-9]* dev=[0-9]*/ ctime=\1/"
+# lists <number> <dir>: the files that a donor of that number should list
+lists () {
+	git -C "$2" ls-files -s | sed -n "/^100/s/ 0	/	/p" |
+	sed "s/^/$1 /"
 }
 
 test_expect_success 'setup' '
@@ -56,180 +68,229 @@ test_expect_success 'setup' '
 		git add . &&
 		test_tick &&
 		git commit -q -m base
-	) &&
-	sed -n 1,5p repo/big >expect &&
-	git -C repo ls-files -s big dir/file dir/deep/file script >modes
-'
-
-test_expect_success 'a list has the regular files, in order, with stat data' '
-	cp -R repo list &&
-	age list &&
-	(
-		cd list &&
-		listed &&
-		sort ../listed >../sorted &&
-		test_cmp ../sorted ../listed &&
-		git ls-files -s | sed -n "/^100/s/ 0	/	/p" |
-		grep -v empty >../expect &&
-		sed "s/ size=[^	]*//" <../files >../actual &&
-		test_cmp ../expect ../actual &&
-		test-tool checkout-wire stat big | without_ctime >../expect &&
-		sed -n "s/^[0-9]* [0-9a-f]*\\( .*\\)	big$/\\1/p" <../files |
-		without_ctime >../actual &&
-		test_cmp ../expect ../actual
 	)
 '
 
-test_expect_success 'a list has no file that may differ from its blob' '
+# The working tree "main" is the donor, and "other" belongs to it.
+new_main () {
+	rm -rf main new other named &&
+	cp -R repo main
+}
+
+new_other () {
+	git -C main worktree add -q --detach ../other
+}
+
+test_expect_success 'a list has the regular files of an index, in order' '
+	new_main &&
+	new_other &&
+	listed other &&
+	echo "$TRASH/main" >expect &&
+	test_cmp expect donors &&
+	lists 1 main >expect &&
+	test_line_count = 5 expect &&
+	test_cmp expect listed
+'
+
+test_expect_success 'nobody is a donor of itself' '
+	new_main &&
+	listed main &&
+	test_must_be_empty donors &&
+	test_must_be_empty listed
+'
+
+test_expect_success 'what is not there in full is not listed' '
+	new_main &&
+	new_other &&
 	(
-		cd list &&
-		>new &&
-		echo changed >intended &&
-		git add -N intended &&
-		git update-index --assume-unchanged dir/file &&
+		cd main &&
 		git update-index --skip-worktree dir/deep/file &&
-		settle . &&
-		listed &&
-		printf "%s\n" big script >../expect &&
-		test_cmp ../expect ../listed &&
-
-		git update-index --no-assume-unchanged dir/file &&
-		git update-index --no-skip-worktree dir/deep/file &&
-		git ls-files -s script |
-		sed "s/ 0	/ 2	/" >../stages &&
-		git rm -q --cached script intended &&
-		git update-index --index-info <../stages &&
-		settle . &&
-		listed &&
-		printf "%s\n" big dir/deep/file dir/file >../expect &&
-		test_cmp ../expect ../listed
-	)
+		git ls-files -s script | sed "s/ 0	/ 2	/" >stages &&
+		git rm -q --cached script &&
+		git update-index --index-info <stages
+	) &&
+	listed other &&
+	lists 1 main | grep -v deep >expect &&
+	test_line_count = 3 expect &&
+	test_cmp expect listed
 '
 
-test_expect_success 'a list has no file that is converted, or may have been' '
-	rm -rf list &&
-	cp -R repo list &&
-	age list &&
-	(
-		cd list &&
-		for attr in ident eol=crlf working-tree-encoding=UTF-16 \
-			filter=defined filter=undefined
-		do
-			echo "dir/** $attr" >.gitattributes &&
-			test_config filter.defined.smudge cat &&
-			listed &&
-			printf "%s\n" big script >../expect &&
-			test_cmp ../expect ../listed || return 1
-		done &&
-		for attr in text -text -filter eol=lf
-		do
-			echo "dir/** $attr" >.gitattributes &&
-			listed &&
-			test_line_count = 4 ../listed || return 1
-		done
-	)
+test_expect_success 'of two donors, what they do not agree about is listed twice' '
+	new_main &&
+	new_other &&
+	git -C main worktree add -q --detach ../new &&
+	echo changed >other/big &&
+	echo only >other/only &&
+	git -C other add big only &&
+	git -C main rm -q --cached script &&
+	listed new &&
+	printf "%s\n" "$TRASH/main" "$TRASH/other" >expect &&
+	test_cmp expect donors &&
+	{
+		lists 1 main &&
+		lists 2 other | grep -e "big$" -e "only$" -e "script$"
+	} | sort -s -k 4 >expect &&
+	LC_ALL=C sort -t "	" -k 2,2 -s listed >actual &&
+	test_cmp listed actual &&
+	sort expect >expect.sorted &&
+	sort listed >actual &&
+	test_cmp expect.sorted actual
 '
 
-test_expect_success 'a list has no file that is racily clean' '
-	rm -rf list &&
-	cp -R repo list &&
-	age list &&
-	(
-		cd list &&
-		echo 123456789 >big &&
-		git add big &&
-		test-tool chmtime =+1000 big &&
-		git update-index -q --refresh &&
-		settle . &&
-		listed &&
-		test_grep ! big ../listed &&
-		test_grep script ../listed
-	)
+test_expect_success 'not more than two donors are listed' '
+	new_main &&
+	for i in 1 2 3
+	do
+		git -C main worktree add -q --detach ../donor-$i || return 1
+	done &&
+	listed donor-3 &&
+	test_line_count = 2 donors &&
+	rm -rf donor-1 donor-2 donor-3
 '
 
-test_expect_success 'a list has nothing of the second of its index' '
-	rm -rf list &&
-	cp -R repo list &&
-	age list &&
-	(
-		cd list &&
-		git ls-files --debug big >../debug &&
-		ctime=$(sed -n "s/^ *ctime: \([0-9]*\):.*/\1/p" <../debug) &&
-		test-tool chmtime =$((ctime + 1)) .git/index &&
-		listed &&
-		test_grep big ../listed &&
-		if grep "ctime: [0-9]*:0$" ../debug
-		then
-			test-tool chmtime =$ctime .git/index &&
-			listed &&
-			test_grep ! big ../listed
-		fi
-	)
+test_expect_success 'all forms of an index will do' '
+	for how in "--index-version 2" "--index-version 3" \
+		"--index-version 4" --split-index
+	do
+		new_main &&
+		new_other &&
+		git -C main update-index $how &&
+		listed other &&
+		lists 1 main >expect &&
+		test_cmp expect listed || return 1
+	done
 '
 
-test_expect_success 'a list has no file of a blob that is replaced' '
-	rm -rf list &&
-	cp -R repo list &&
-	age list &&
-	(
-		cd list &&
-		git replace $(git rev-parse :big) $(git rev-parse :script) &&
-		listed &&
-		test_grep ! big ../listed &&
-		test_grep script ../listed
-	)
+test_expect_success 'a sparse index is read as it is' '
+	new_main &&
+	new_other &&
+	git -C main update-index -q --refresh &&
+	git -C main sparse-checkout set --cone --sparse-index nothing &&
+	git -C main ls-files --sparse >actual &&
+	grep "^dir/$" actual &&
+	listed other &&
+	lists 1 repo | grep -v "dir/" >expect &&
+	test_cmp expect listed
 '
 
-test_expect_success 'other repositories than expected are refused' '
-	(
-		cd list &&
-		test_expect_code 128 git checkout--worker --protocol=4 \
-			--list-donor=md5 >out 2>err &&
-		test_grep "the hash algorithm is .$(test_oid algo)., not .md5." err &&
-		test_must_be_empty out
-	)
+test_expect_success 'the index of a donor of another hash algorithm is not read' '
+	case $(test_oid algo) in
+	sha1) other_algo=sha256 ;;
+	*) other_algo=sha1 ;;
+	esac &&
+	new_main &&
+	git init -q --object-format=$other_algo named &&
+	cp -R repo/big named &&
+	git -C named add . &&
+	listed main -c checkout.reflinkFrom="$TRASH/named" &&
+	test_must_be_empty donors
 '
 
-test_expect_success 'no file system monitor is asked for a list' '
-	rm -rf list &&
-	cp -R repo list &&
-	age list &&
-	(
-		cd list &&
-		write_script ../monitor <<-EOF &&
-		>"$TRASH/asked"
-		printf "token\\0"
-		EOF
-		git config core.fsmonitor "$SQ$TRASH/monitor$SQ" &&
-		git update-index --fsmonitor &&
-		settle . &&
-		rm -f ../asked &&
-		listed &&
-		test_line_count = 4 ../listed &&
-		test_path_is_missing ../asked &&
-		git status &&
-		test_path_is_file ../asked
-	)
+test_expect_success 'checkout.reflinkFrom comes first, if it is a working tree' '
+	new_main &&
+	new_other &&
+	cp -R repo named &&
+	listed other -c checkout.reflinkFrom="$TRASH/named" &&
+	printf "%s\n" "$TRASH/named" "$TRASH/main" >expect &&
+	test_cmp expect donors &&
+	for bad in named/dir named/big nothing other
+	do
+		listed other -c checkout.reflinkFrom="$TRASH/$bad" &&
+		echo "$TRASH/main" >expect &&
+		test_cmp expect donors || return 1
+	done
+'
+
+test_expect_success 'the origin of a clone is a donor' '
+	new_main &&
+	for url in "$TRASH/main" "$TRASH/main/.git"
+	do
+		rm -rf new &&
+		git clone -q "$url" new &&
+		listed new &&
+		echo "$TRASH/main" >expect &&
+		test_cmp expect donors || return 1
+	done
+'
+
+test_lazy_prereq CHOWN '
+	>file &&
+	test "$(id -u)" = 0 &&
+	sane_unset SUDO_UID &&
+	chown 12345 file
+'
+
+test_expect_success CHOWN 'what belongs to somebody else is no donor, unless named' '
+	sane_unset SUDO_UID &&
+	new_main &&
+	new_other &&
+	git -C main worktree add -q --detach ../new &&
+	# that of "new" is found by main, whose files are ours
+	for what in other other/.git main/.git/worktrees/other/index \
+		main/.git/worktrees/other
+	do
+		chown 12345 "$what" &&
+		listed new &&
+		chown 0 "$what" &&
+		echo "$TRASH/main" >expect &&
+		test_cmp expect donors || return 1
+	done &&
+	cp -R repo named &&
+	chown -R 12345 named &&
+	git clone -q --no-checkout main new2 &&
+	git -C new2 config remote.origin.url "$TRASH/named" &&
+	listed new2 &&
+	test_must_be_empty donors &&
+	listed new2 -c checkout.reflinkFrom="$TRASH/named" &&
+	echo "$TRASH/named" >expect &&
+	test_cmp expect donors &&
+	lists 1 repo >expect &&
+	test_cmp expect listed
+'
+
+test_expect_success PIPE 'a lister that has to wait ends by itself' '
+	new_main &&
+	mkdir -p main/.git/worktrees/pipe &&
+	mkfifo main/.git/worktrees/pipe/gitdir &&
+	{
+		git -C main checkout--worker --protocol=4 \
+			--list-donors >frames
+		code=$?
+	} &&
+	test_match_signal 14 $code &&
+	test_must_be_empty frames &&
+	rm -r main/.git/worktrees/pipe &&
+	new_other &&
+	rm main/.git/index &&
+	mkfifo main/.git/index &&
+	{
+		git -C other checkout--worker --protocol=4 \
+			--list-donors >frames
+		code=$?
+	} &&
+	test_match_signal 14 $code &&
+	test-tool -C other checkout-wire list <frames >actual &&
+	printf "donor\t%s\n" "$TRASH/main" >expect &&
+	test_cmp expect actual
 '
 
 # tell <path> <donor>: a worker is to write the blob of repo/big at the path in
-# "out"; the donor of that number has the file that is at the path there now
+# "out"; the donor of that number may have it
 tell () {
-	printf "1 100644 %s donor=%s:donor/%s\t%s\n" \
-		"$(git -C repo rev-parse :big)" "$2" "$1" "$1" >lines &&
+	printf "1 100644 %s donor=%s\t%s\n" \
+		"$(git -C repo rev-parse :big)" "$2" "$1" >lines &&
 	GIT_DIR=repo/.git test-tool checkout-wire encode <lines >frames
 }
 
-# work <simulation> [<option>...]: it does
+# work <how> [<option>...]: it does
 work () {
-	simulation=$1 &&
+	how=$1 &&
 	shift &&
 	rm -rf out &&
 	mkdir out &&
 	(
 		cd repo &&
-		GIT_TEST_CHECKOUT_REFLINK=$simulation \
-		git checkout--worker --protocol=4 --root=../out "$@" \
+		fake $how git checkout--worker --protocol=4 --root=../out "$@" \
 			<../frames >../answer 2>../err &&
 		test_must_be_empty ../err &&
 		test-tool checkout-wire decode <../answer >../actual
@@ -253,12 +314,11 @@ new_donor () {
 	cp -R repo donor
 }
 
-test_expect_success 'a worker clones the file that it is told of' '
+test_expect_success FAKE_REFLINK 'a worker clones the file that it is told of' '
 	new_donor &&
 	tell big 1 &&
 	work copy --donor=../donor &&
 	cloned &&
-	test_when_finished "rm -rf donor/sub" &&
 	mkdir donor/sub &&
 	cp donor/big donor/sub/big &&
 	tell sub/big 2 &&
@@ -266,7 +326,8 @@ test_expect_success 'a worker clones the file that it is told of' '
 	cloned sub/big
 '
 
-test_expect_success 'it clones nothing of a donor that it does not know' '
+test_expect_success FAKE_REFLINK 'it clones nothing of a donor that it does not know' '
+	new_donor &&
 	tell big 2 &&
 	work copy --donor=../donor &&
 	written &&
@@ -277,48 +338,67 @@ test_expect_success 'it clones nothing of a donor that it does not know' '
 	written
 '
 
-test_expect_success 'what changes while it is cloned is not used' '
+test_expect_success FAKE_REFLINK 'what was not cloned as it should be is written' '
 	new_donor &&
 	tell big 1 &&
-	work torn --donor=../donor &&
-	written
+	for how in short zero other fail unsupported
+	do
+		FAKE_REFLINK_LOG="$TRASH/log" &&
+		export FAKE_REFLINK_LOG &&
+		test_when_finished "sane_unset FAKE_REFLINK_LOG" &&
+		rm -f log &&
+		work $how --donor=../donor &&
+		written &&
+		test_line_count = 1 log || return 1
+	done
 '
 
-test_expect_success 'what fails to be cloned is written' '
+test_expect_success FAKE_REFLINK 'who cannot clone is not asked again' '
 	new_donor &&
-	tell big 1 &&
-	work fail --donor=../donor &&
-	written
+	test_when_finished "sane_unset FAKE_REFLINK_LOG" &&
+	FAKE_REFLINK_LOG="$TRASH/log" &&
+	export FAKE_REFLINK_LOG &&
+	rm -f log &&
+	cp donor/big donor/second &&
+	{
+		tell second 1 &&
+		cat frames &&
+		tell big 1 &&
+		cat frames
+	} >two &&
+	mv two frames &&
+	work unsupported --donor=../donor &&
+	test_line_count = 1 log &&
+	test_cmp_bin repo/big out/second
 '
 
-test_expect_success 'no worker clones what is not the file any more' '
-	for what in content time size link missing dir mode
+test_expect_success FAKE_REFLINK 'no worker clones what is not the blob' '
+	for what in content size longer link missing dir
 	do
 		new_donor &&
 		tell big 1 &&
 		case $what in
-		content) echo 9 >donor/big ;;
-		time) test-tool chmtime =-5 donor/big ;;
+		content) tr 1 2 <repo/big >donor/big ;;
 		size) : >donor/big ;;
+		longer) echo more >>donor/big ;;
 		link) mv donor/big donor/other && ln -s other donor/big ;;
 		missing) rm donor/big ;;
 		dir) rm donor/big && mkdir donor/big ;;
-		mode) chmod +x donor/big ;;
 		esac &&
 		work copy --donor=../donor &&
 		written || return 1
 	done
 '
 
-test_expect_success 'no worker clones a file of another size than the blob' '
+test_expect_success FAKE_REFLINK 'what has the bytes is cloned, whatever its times' '
 	new_donor &&
-	echo more >>donor/big &&
+	test-tool chmtime =-5 donor/big &&
 	tell big 1 &&
 	work copy --donor=../donor &&
-	written
+	cloned
 '
 
-test_expect_success 'no worker goes through a symbolic link in a donor' '
+test_expect_success FAKE_REFLINK 'no worker goes through a symbolic link in a donor' '
 	new_donor &&
 	mkdir donor/real &&
 	cp donor/big donor/real/big &&
@@ -328,7 +408,7 @@ test_expect_success 'no worker goes through a symbolic link in a donor' '
 	written sub/big
 '
 
-test_expect_success PIPE 'no worker waits for a pipe in a donor' '
+test_expect_success FAKE_REFLINK,PIPE 'no worker waits for a pipe in a donor' '
 	new_donor &&
 	rm donor/big &&
 	mkfifo donor/big &&
@@ -337,7 +417,7 @@ test_expect_success PIPE 'no worker waits for a pipe in a donor' '
 	written
 '
 
-test_expect_success 'a blob that is replaced is not cloned' '
+test_expect_success FAKE_REFLINK 'a blob that is replaced is not cloned' '
 	new_donor &&
 	tell big 1 &&
 	test_when_finished "git -C repo replace -d $(git -C repo rev-parse :big)" &&
@@ -350,7 +430,7 @@ test_expect_success 'a blob that is replaced is not cloned' '
 	test_cmp expect out/big
 '
 
-test_expect_success 'a missing blob is not cloned' '
+test_expect_success FAKE_REFLINK 'a missing blob is not cloned' '
 	new_donor &&
 	tell big 1 &&
 	oid=$(git -C repo rev-parse :big) &&
@@ -363,35 +443,32 @@ test_expect_success 'a missing blob is not cloned' '
 	test_path_is_missing out/big
 '
 
-# From here on, whole checkouts. The donor is the working tree of "main".
+# From here on, whole checkouts.
 
-new_main () {
-	if test -d main
-	then
-		git -C main worktree prune
-	fi &&
-	rm -rf main new other &&
-	cp -R repo main &&
-	age main
+# run_faked <how> <command>...: with a trace, and with workers
+run_faked () {
+	how=$1 &&
+	shift &&
+	rm -f "$TRASH/trace" &&
+	fake $how env GIT_TRACE2_EVENT="$TRASH/trace" \
+		GIT_TRACE2_EVENT_NESTING=10 "$@" 2>"$TRASH/err"
 }
 
-# check_out <number> [<variable>=<value>...] git <arguments>...
+# check_out <number> git <arguments>...
 #
 # Run that in main, to make the working tree "new", where so many files are to
 # be clones, with another number of workers each time.
 check_out () {
 	number=$1 &&
 	shift &&
-	for workers in 1 2 auto
+	for workers in 2 auto
 	do
-		rm -rf new trace &&
+		rm -rf new &&
 		git -C main worktree prune &&
 		(
 			cd main &&
-			env GIT_TEST_CHECKOUT_WORKERS=$workers \
-				GIT_TEST_CHECKOUT_REFLINK=copy \
-				GIT_TRACE2_EVENT="$TRASH/trace" \
-				GIT_TRACE2_EVENT_NESTING=10 "$@" 2>../err
+			run_faked copy env GIT_TEST_CHECKOUT_WORKERS=$workers \
+				"$@"
 		) &&
 		is_as_in_head "$number" || return 1
 	done
@@ -433,33 +510,66 @@ show_tree () {
 	)
 }
 
-add_new="git worktree add --detach ../new"
+add_new="git -c checkout.reflink=true worktree add --detach ../new"
 
-test_expect_success 'a working tree is cloned from the main one' '
+test_expect_success FAKE_REFLINK 'a working tree is cloned from the main one' '
 	new_main &&
 	check_out 4 $add_new &&
 	grep "\"cloned_bytes\",\"value\":\"[1-9]" trace
 '
 
 test_expect_success 'checkout.reflink: what it may be' '
-	sane_unset GIT_TEST_CHECKOUT_REFLINK &&
-	for value in true false auto yes 0
+	new_main &&
+	for value in true false auto force yes 0
 	do
 		git -C main -c checkout.reflink=$value \
 			checkout-index -f big || return 1
 	done &&
 	test_expect_code 128 git -C main -c checkout.reflink=some \
 		checkout-index -f big 2>err &&
-	test_grep "bad value .some. for .checkout.reflink.: neither a boolean nor .auto." err
+	test_grep "bad value .some. for .checkout.reflink.: neither a boolean nor .force." err
 '
 
-test_expect_success POSIXPERM 'modes are those of an ordinary checkout' '
+test_expect_success FAKE_REFLINK 'auto is the same as true, and false as nothing' '
+	new_main &&
+	check_out 4 git -c checkout.reflink=auto worktree add --detach ../new &&
+	check_out 0 git -c checkout.reflink=false worktree add --detach ../new &&
+	test_grep ! list-donors trace &&
+	check_out 0 git worktree add --detach ../new &&
+	test_grep ! list-donors trace
+'
+
+test_expect_success FAKE_REFLINK 'only file systems that are known to be sound, unless forced' '
+	new_main &&
+	test_when_finished "sane_unset FAKE_REFLINK_FS" &&
+	for type in 58465342 9123683e ca451a4e 7461636f
+	do
+		FAKE_REFLINK_FS=$type &&
+		export FAKE_REFLINK_FS &&
+		check_out 4 $add_new || return 1
+	done &&
+	FAKE_REFLINK_FS=2fc12fc1 &&	# ZFS
+	check_out 0 $add_new &&
+	test_grep ! list-donors trace &&
+	check_out 4 git -c checkout.reflink=force worktree add --detach ../new
+'
+
+test_expect_success FAKE_REFLINK 'a file system that clones a part only' '
+	new_main &&
+	for how in short zero other fail unsupported
+	do
+		rm -rf new &&
+		git -C main worktree prune &&
+		run_faked $how env GIT_TEST_CHECKOUT_WORKERS=2 \
+			git -C main -c checkout.reflink=true \
+			worktree add --detach ../new &&
+		is_as_in_head 0 || return 1
+	done
+'
+
+test_expect_success FAKE_REFLINK,POSIXPERM 'modes are those of an ordinary checkout' '
 	new_main &&
 	chmod 600 main/big &&
-	# an index that has all of ctime need not compare all of it
-	test-tool chmtime =-999 main/big &&
-	git -C main update-index -q --refresh &&
-	settle main &&
 	(
 		umask 027 &&
 		rm -f tree-* &&
@@ -474,12 +584,14 @@ test_expect_success POSIXPERM 'modes are those of an ordinary checkout' '
 	test_cmp expect actual
 '
 
-test_expect_success 'what was changed in the donor is not cloned' '
+test_expect_success FAKE_REFLINK 'what was changed in the donor is not cloned' '
 	new_main &&
 	echo dirty >main/dir/file &&
 	check_out 3 $add_new &&
-	echo 9 >main/big &&
-	test-tool chmtime =-1000 main/big &&
+	mtime=$(test-tool chmtime --get main/big) &&
+	tr 1 2 <main/big >changed &&
+	cat changed >main/big &&
+	test-tool chmtime =$mtime main/big &&
 	check_out 2 $add_new &&
 	rm main/script &&
 	check_out 1 $add_new &&
@@ -488,21 +600,57 @@ test_expect_success 'what was changed in the donor is not cloned' '
 	check_out 0 $add_new
 '
 
-test_expect_success 'what looks as if it was not changed is not cloned' '
+test_expect_success FAKE_REFLINK 'an index that lies is not believed' '
 	new_main &&
-	sleep 1 &&	# an index has ctime in seconds
-	mtime=$(test-tool chmtime --get main/big) &&
-	tr 1 2 <main/big >changed &&
-	cat changed >main/big &&
-	test-tool chmtime =$mtime main/big &&
-	check_out 3 $add_new &&
-	cp changed main/changed &&
-	mv main/changed main/big &&
-	test-tool chmtime =$mtime main/big &&
+	git -C main ls-files -s big >entry &&
+	tr 1 2 <repo/big >main/big &&
+	read -r mode oid rest <entry &&
+	git -C main update-index --cacheinfo "$mode,$oid,big" &&
+	git -C main update-index --assume-unchanged big &&
 	check_out 3 $add_new
 '
 
-test_expect_success 'other blobs and modes than the donor has' '
+test_expect_success FAKE_REFLINK 'bytes that other attributes have made are not cloned' '
+	new_main &&
+	(
+		cd main &&
+		git config filter.up.smudge "tr 1-4 5-8" &&
+		git config filter.up.clean "tr 5-8 1-4" &&
+		git branch plain &&
+		echo "big filter=up" >.gitattributes &&
+		git add .gitattributes &&
+		git commit -q -m filtered &&
+		rm big &&
+		git checkout -q -- big &&
+		test_grep 5 big &&
+		git checkout -q plain
+	) &&
+	check_out 3 $add_new plain &&
+	rm -f tree-* &&
+	git -C main checkout -q - &&
+	echo "* filter=up" >main/.gitattributes &&
+	git -C main commit -q -a -m all &&
+	rm -rf main/dir main/big main/script main/.gitattributes &&
+	git -C main -c checkout.workers=1 checkout -q -f HEAD -- . &&
+	check_out 0 $add_new plain
+'
+
+test_expect_success FAKE_REFLINK 'what is converted here is not cloned' '
+	new_main &&
+	echo "dir/* text eol=crlf" >main/.git/info/attributes &&
+	(
+		# then it is not as in an ordinary clone
+		is_as_in_head () {
+			count_cloned "$1" &&
+			tr -d "\015" <new/dir/file >actual &&
+			test_cmp repo/dir/file actual &&
+			! test_cmp_bin repo/dir/file new/dir/file
+		} &&
+		check_out 3 $add_new
+	)
+'
+
+test_expect_success FAKE_REFLINK 'other blobs and modes than the donor has' '
 	new_main &&
 	(
 		cd main &&
@@ -513,197 +661,68 @@ test_expect_success 'other blobs and modes than the donor has' '
 		git add . &&
 		git commit -q -m other
 	) &&
-	age main &&
 	check_out 2 $add_new HEAD^
 '
 
-test_expect_success 'of two donors, each gives what it has' '
+test_expect_success FAKE_REFLINK 'of two donors, each gives what it has' '
 	new_main &&
-	git -C main worktree add -q --detach ../other &&
-	age other &&
+	new_other &&
 	git -C main rm -q --cached big script &&
-	settle main &&
 	check_out 4 $add_new &&
 	rm other/big &&
-	check_out 3 $add_new &&
-	git -C main worktree remove --force ../other
+	check_out 3 $add_new
 '
 
-test_expect_success 'not more than two donors are asked' '
+test_expect_success FAKE_REFLINK 'a donor whose index cannot be read is none' '
 	new_main &&
-	for i in 1 2 3
-	do
-		git -C main worktree add -q --detach ../donor-$i || return 1
-	done &&
-	check_out 4 $add_new &&
-	grep "\"child_start\".*--list-donor" trace >listers &&
-	test_line_count = 2 listers &&
-	rm -rf donor-1 donor-2 donor-3
-'
-
-test_expect_success 'checkout.reflinkFrom names another donor' '
-	new_main &&
-	cp -R repo named &&
-	age named &&
-	rm main/big &&
-	check_out 4 git -c checkout.reflinkFrom="$TRASH/named" \
-		worktree add --detach ../new &&
-	for bad in named/dir named/big nothing .
-	do
-		check_out 3 git -c checkout.reflinkFrom="$TRASH/$bad" \
-			worktree add --detach ../new || return 1
-	done
-'
-
-test_expect_success 'a bad checkout.reflinkFrom is an error' '
-	test_must_fail env GIT_TEST_CHECKOUT_REFLINK=copy \
-		git -C main -c checkout.reflinkFrom checkout-index -f big 2>err &&
-	test_grep "checkout.reflinkFrom" err
-'
-
-test_expect_success 'a donor of another hash algorithm is none' '
-	test_when_finished "rm -rf named" &&
-	rm -rf named &&
-	case $(test_oid algo) in
-	sha1) other_algo=sha256 ;;
-	*) other_algo=sha1 ;;
-	esac &&
-	git init -q --object-format=$other_algo named &&
-	cp -R repo/big repo/script repo/dir named &&
-	git -C named add . &&
-	age named &&
-	new_main &&
-	rm -r main/big main/dir &&
-	check_out 1 git -c checkout.reflinkFrom="$TRASH/named" \
-		worktree add --detach ../new
-'
-
-test_expect_success 'a donor whose index cannot be read is none' '
-	new_main &&
-	git -C main worktree add -q --detach ../other &&
-	age other &&
-	rm -f main/big &&
 	printf "DIRC garbage" >main/.git/index &&
-	check_out 4 $add_new &&
+	check_out 0 $add_new &&
 	rm main/.git/index &&
-	check_out 4 $add_new &&
-	git -C main worktree remove --force ../other
+	check_out 0 $add_new
 '
 
-test_expect_success SANITY 'what cannot be read is written' '
+test_expect_success FAKE_REFLINK,SANITY 'what cannot be read is written' '
 	new_main &&
 	test_when_finished "chmod 755 main/dir; chmod 644 main/big" &&
 	chmod a-r main/big &&
-	git -C main update-index -q --refresh &&
 	chmod 0 main/dir &&
-	settle main &&
 	check_out 1 $add_new
 '
 
-test_expect_success 'all forms of an index will do' '
-	for how in "--index-version 2" "--index-version 3" \
-		"--index-version 4" --split-index
+test_expect_success FAKE_REFLINK 'a clone of a working tree beside it is cloned' '
+	for url in main "$TRASH/main/.git"
 	do
 		new_main &&
-		git -C main update-index $how &&
-		settle main &&
-		check_out 4 $add_new || return 1
+		run_faked copy env GIT_TEST_CHECKOUT_WORKERS=2 \
+			git -c checkout.reflink=true clone -q "$url" new &&
+		is_as_in_head 4 || return 1
 	done
 '
 
-test_expect_success 'a sparse donor gives what it has' '
+test_expect_success FAKE_REFLINK 'working trees of a bare repository' '
 	new_main &&
-	git -C main worktree add -q --detach ../other &&
-	git -C main rm -q -r --cached . &&
-	git -C other sparse-checkout set --cone --sparse-index dir/deep &&
-	age other &&
-	check_out 4 $add_new &&
-	git -C other sparse-checkout set --cone --sparse-index nothing &&
-	age other &&
-	git -C other ls-files --sparse >actual &&
-	grep "^dir/$" actual &&
-	check_out 2 $add_new &&
-	git -C main worktree remove --force ../other
-'
-
-test_expect_success 'a donor that is being checked out gives what is there' '
-	new_main &&
-	git -C main worktree add -q --no-checkout --detach ../other &&
-	check_out 4 $add_new &&
-	rm -rf main/dir main/big &&
-	cp repo/big other/big &&
-	cp main/.git/index "$(git -C other rev-parse --git-path index)" &&
-	check_out 1 $add_new &&
-	git -C main worktree remove --force ../other
-'
-
-test_expect_success 'what is converted here or there is not cloned' '
-	new_main &&
-	(
-		cd main &&
-		echo "dir/* text eol=crlf" >.git/info/attributes
-	) &&
-	(
-		# then it is not as in an ordinary clone
-		is_as_in_head () {
-			count_cloned "$1" &&
-			tr -d "\015" <new/dir/file >actual &&
-			test_cmp repo/dir/file actual &&
-			! test_cmp_bin repo/dir/file new/dir/file
-		} &&
-		check_out 3 $add_new
-	) &&
-	rm main/.git/info/attributes &&
-	echo "dir/** ident" >main/.gitattributes &&
-	check_out 2 $add_new &&
-	rm main/.gitattributes &&
-	check_out 4 $add_new
-'
-
-test_expect_success 'attributes of the command are not those of the donor' '
-	new_main &&
-	echo "dir/* working-tree-encoding=UTF-16LE" >main/.gitattributes &&
-	git -C main add .gitattributes &&
-	git -C main commit -q -m attributes &&
-	age main &&
-	oid=$(git -C main rev-parse HEAD^) &&
-	check_out 3 git --attr-source=$oid worktree add --detach ../new $oid
-'
-
-test_expect_success 'a clone of a working tree beside it is cloned' '
-	new_main &&
-	rm -rf new trace &&
-	GIT_TEST_CHECKOUT_REFLINK=copy GIT_TRACE2_EVENT="$TRASH/trace" \
-		GIT_TRACE2_EVENT_NESTING=10 git clone -q main new &&
-	is_as_in_head 4 &&
-	rm -rf new trace &&
-	GIT_TEST_CHECKOUT_REFLINK=copy GIT_TRACE2_EVENT="$TRASH/trace" \
-		GIT_TRACE2_EVENT_NESTING=10 git clone -q "$TRASH/main/.git" new &&
-	is_as_in_head 4
-'
-
-test_expect_success 'working trees of a bare repository' '
-	rm -rf bare.git one new trace &&
+	rm -rf bare.git one &&
 	git clone -q --bare repo bare.git &&
 	git -C bare.git worktree add -q --detach ../one &&
-	age one &&
-	GIT_TEST_CHECKOUT_REFLINK=copy GIT_TRACE2_EVENT="$TRASH/trace" \
-		GIT_TRACE2_EVENT_NESTING=10 \
-		git -C bare.git worktree add -q --detach ../new &&
+	run_faked copy env GIT_TEST_CHECKOUT_WORKERS=2 \
+		git -C bare.git -c checkout.reflink=true \
+		worktree add -q --detach ../new &&
 	is_as_in_head 4
 '
 
-# in_new <number> <arguments>...: run git in "new", which has a donor
+# in_new <number> <arguments>...: run git in "new", which has a donor, and
+# where nothing is racily clean
 in_new () {
 	number=$1 &&
 	shift &&
-	rm -f trace &&
-	GIT_TEST_CHECKOUT_REFLINK=copy GIT_TRACE2_EVENT="$TRASH/trace" \
-		GIT_TRACE2_EVENT_NESTING=10 git -C new "$@" &&
+	test-tool chmtime =+5 "$(git -C new rev-parse \
+		--path-format=absolute --git-path index)" &&
+	run_faked copy env GIT_TEST_CHECKOUT_WORKERS=2 \
+		git -C new -c checkout.reflink=true "$@" &&
 	count_cloned $number
 }
 
-test_expect_success 'switch, reset, restore and checkout clone, too' '
+test_expect_success FAKE_REFLINK 'switch, reset, restore and checkout clone, too' '
 	new_main &&
 	git -C main worktree add -q -b new ../new &&
 	(
@@ -718,15 +737,15 @@ test_expect_success 'switch, reset, restore and checkout clone, too' '
 	git -C new switch -q - &&
 	in_new 3 reset -q --hard HEAD^ &&
 	is_as_in_head 3 &&
-	rm new/big &&
-	in_new 1 restore big &&
-	is_as_in_head 1 &&
-	echo more >>new/script &&
-	in_new 1 checkout -q HEAD -- . &&
-	is_as_in_head 1
+	rm -r new/big new/dir &&
+	in_new 3 restore . &&
+	is_as_in_head 3 &&
+	rm -r new/script new/dir &&
+	in_new 3 checkout -q HEAD -- . &&
+	is_as_in_head 3
 '
 
-test_expect_success 'checkout-index clones below a prefix that is a directory' '
+test_expect_success FAKE_REFLINK 'checkout-index clones below a prefix that is a directory' '
 	new_main &&
 	git -C main worktree add -q -b new ../new &&
 	in_new 4 checkout-index --all --prefix=out/ &&
@@ -735,96 +754,67 @@ test_expect_success 'checkout-index clones below a prefix that is a directory' '
 	test_cmp_bin repo/dir/file new/out-dir/file
 '
 
-test_expect_success 'only to remove files is no reason to ask anybody' '
+test_expect_success FAKE_REFLINK 'a few files alone are no reason to ask anybody' '
 	new_main &&
-	git -C main worktree add -q -b new ../new &&
-	git -C new rm -q -r --cached . &&
-	git -C new commit -q -m empty &&
-	git -C new checkout -q -f HEAD^ &&
-	rm -f trace &&
-	GIT_TEST_CHECKOUT_WORKERS=2 GIT_TEST_CHECKOUT_REFLINK=copy \
-		GIT_TRACE2_EVENT="$TRASH/trace" GIT_TRACE2_EVENT_NESTING=10 \
-		git -C new checkout -q new &&
-	grep "checkout--worker" trace &&
-	test_grep ! list-donor trace
+	new_other &&
+	rm other/big &&
+	run_faked copy git -C other -c checkout.workers=1 \
+		-c checkout.reflink=true checkout-index -a &&
+	test_cmp_bin repo/big other/big &&
+	test_grep ! list-donors trace
 '
 
-test_expect_success 'a blob that is missing is an error' '
+test_expect_success FAKE_REFLINK 'a blob that is missing is an error' '
 	new_main &&
 	oid=$(git -C main rev-parse :big) &&
 	rm -f main/.git/objects/$(test_oid_to_path $oid) &&
-	for workers in 1 2
+	fake copy test_must_fail env GIT_TEST_CHECKOUT_WORKERS=2 \
+		git -C main -c checkout.reflink=true \
+		worktree add --detach ../new 2>err &&
+	test_grep "$oid" err &&
+	test_path_is_missing new/big
+'
+
+test_expect_success 'no monitor is asked about a donor' '
+	new_main &&
+	write_script monitor <<-EOF &&
+	>"$TRASH/asked"
+	printf "token\\0"
+	EOF
+	git -C main config core.fsmonitor "$SQ$TRASH/monitor$SQ" &&
+	git -C main update-index --fsmonitor &&
+	git -C main worktree add -q --no-checkout --detach ../other &&
+	rm -f asked &&
+	listed other &&
+	test_path_is_missing asked &&
+	lists 1 main >expect &&
+	test_cmp expect listed
+'
+
+test_expect_success FAKE_REFLINK,PIPE 'what cannot be read at once is not waited for long' '
+	new_main &&
+	mkdir -p main/.git/worktrees/pipe &&
+	mkfifo main/.git/worktrees/pipe/gitdir &&
+	for command in "reset -q --hard" "checkout -q -- ." "checkout-index -f -a"
 	do
-		rm -rf new &&
-		git -C main worktree prune &&
-		test_must_fail env GIT_TEST_CHECKOUT_REFLINK=copy \
-			GIT_TEST_CHECKOUT_WORKERS=$workers \
-			git -C main worktree add --detach ../new 2>err &&
-		test_grep "$oid" err &&
-		test_path_is_missing new/big || return 1
+		rm -f main/dir/file &&
+		run_faked copy env GIT_TEST_CHECKOUT_WORKERS=2 \
+			git -C main -c checkout.reflink=true $command &&
+		test_cmp repo/dir/file main/dir/file || return 1
 	done
 '
 
-test_expect_success 'nothing is fetched into a donor, and no monitor asked' '
-	rm -rf server partial &&
-	cp -R repo server &&
-	git -C server config uploadpack.allowFilter true &&
-	git -C server config uploadpack.allowAnySHA1InWant true &&
-	git clone -q --no-local --filter=blob:none server partial &&
-	(
-		cd partial &&
-		echo "dir/* ident" >.gitattributes &&
-		git add .gitattributes &&
-		git commit -q -m attributes &&
-		write_script ../monitor <<-EOF &&
-		>"$TRASH/asked"
-		printf "token\0"
-		EOF
-		write_script ../upload-pack <<-EOF &&
-		>"$TRASH/fetched"
-		exec git-upload-pack "\$@"
-		EOF
-		git config core.fsmonitor "$SQ$TRASH/monitor$SQ" &&
-		git update-index --fsmonitor &&
-		git config remote.origin.uploadpack "$SQ$TRASH/upload-pack$SQ" &&
-		rm .gitattributes .git/objects/$(
-			test_oid_to_path $(git rev-parse :.gitattributes)) &&
-		rm -f ../asked ../fetched
-	) &&
-	age partial &&
-	rm -f asked fetched &&
-	new_main &&
-	rm main/big &&
-	check_out 4 git -c checkout.reflinkFrom="$TRASH/partial" \
-		worktree add --detach ../new &&
-	test_path_is_missing asked &&
-	test_path_is_missing fetched
-'
-
-test_expect_success PIPE 'a donor that does not answer is not waited for long' '
-	new_main &&
-	rm -f main/.gitattributes &&
-	mkfifo main/dir/.gitattributes &&
-	rm -rf new &&
-	GIT_TEST_CHECKOUT_REFLINK=copy \
-		git -C main worktree add -q --detach ../new &&
-	git -C new diff --exit-code HEAD &&
-	rm main/dir/.gitattributes
-'
-
-test_expect_success ULIMIT_FILE_DESCRIPTORS 'few descriptors are enough' '
+test_expect_success FAKE_REFLINK,ULIMIT_FILE_DESCRIPTORS 'few descriptors are enough' '
 	new_main &&
 	for n in 14 18 22 32
 	do
 		rm -rf new &&
 		git -C main worktree prune &&
 		(
-			GIT_TEST_CHECKOUT_REFLINK=copy &&
-			GIT_TEST_CHECKOUT_WORKERS=2 &&
-			export GIT_TEST_CHECKOUT_REFLINK &&
-			export GIT_TEST_CHECKOUT_WORKERS &&
 			ulimit -n $n &&
-			git -C main worktree add -q --detach ../new
+			run_faked copy env GIT_TEST_CHECKOUT_WORKERS=2 \
+				git -C main -c checkout.reflink=true \
+				worktree add -q --detach ../new
 		) &&
 		git -C new diff --exit-code HEAD || return 1
 	done
@@ -832,139 +822,75 @@ test_expect_success ULIMIT_FILE_DESCRIPTORS 'few descriptors are enough' '
 
 # What follows shares blocks in fact.
 
-test_lazy_prereq XFS_IMAGE '
-	test "$(id -u)" = 0 &&
-	truncate -s 320M image &&
-	mkfs.xfs -q image &&
-	mkdir mnt &&
-	mount -o loop image mnt &&
-	umount mnt
-'
+for fs in xfs btrfs
+do
+	image=IMAGE_$(echo $fs | tr "[:lower:]" "[:upper:]")
 
-test_expect_success XFS_IMAGE 'setup of a file system with shared blocks' '
-	truncate -s 320M image &&
-	mkfs.xfs -q image &&
-	mkdir mnt &&
-	mount -o loop image mnt &&
-	test_atexit "umount mnt && rm image" &&
-	git init -q mnt/main &&
-	(
-		cd mnt/main &&
-		for i in $(test_seq 100)
-		do
-			test_seq $i 1200 >large$i &&
-			echo $i >small$i || return 1
-		done &&
-		git add . &&
-		git commit -q -m base
-	) &&
-	age mnt/main &&
-	git -C mnt/main config checkout.reflink true &&
-	git -C mnt/main config checkout.thresholdForParallelism 0
-'
+	test_lazy_prereq $image '
+		test "$(id -u)" = 0 &&
+		truncate -s 320M image &&
+		mkfs.$fs -q image &&
+		mkdir mnt &&
+		mount -o loop image mnt &&
+		umount mnt
+	'
 
-# share <name> <option>...: a new working tree
-share () {
-	name=$1 &&
-	shift &&
-	rm -f trace &&
-	GIT_TRACE2_EVENT="$TRASH/trace" GIT_TRACE2_EVENT_NESTING=10 \
-		git -C mnt/main "$@" worktree add -q --detach ../$name &&
-	git -C mnt/$name status --porcelain >actual &&
-	test_must_be_empty actual &&
-	git -C mnt/$name rm -q -r --cached . &&
-	git -C mnt/$name add . &&
-	git -C mnt/$name diff --cached --exit-code HEAD
-}
+	test_expect_success $image "setup of $fs" '
+		truncate -s 320M image-$fs &&
+		mkfs.$fs -q image-$fs &&
+		mkdir mnt-$fs &&
+		mount -o loop image-$fs mnt-$fs &&
+		test_atexit "umount \"$TRASH/mnt-$fs\"; rm -f \"$TRASH/image-$fs\"" &&
+		git init -q mnt-$fs/main &&
+		(
+			cd mnt-$fs/main &&
+			for i in $(test_seq 100)
+			do
+				test_seq $i 1200 >large$i &&
+				echo $i >small$i || return 1
+			done &&
+			git add . &&
+			git commit -q -m base &&
+			git config checkout.reflink true &&
+			git config checkout.thresholdForParallelism 0
+		)
+	'
 
-test_expect_success XFS_IMAGE 'all files share blocks with checkout.reflink' '
-	share workers -c checkout.workers=2 &&
-	count_cloned 200 &&
-	# one process needs some before it is worth it to ask another one
-	share alone -c checkout.workers=1 &&
-	count_cloned 137
-'
-
-test_expect_success XFS_IMAGE 'to write to a file leaves its donor alone' '
-	cp mnt/main/large1 before &&
-	for dir in workers alone
-	do
-		printf more >>mnt/$dir/large1 &&
-		test_cmp before mnt/main/large1 || return 1
-	done
-'
-
-test_expect_success XFS_IMAGE 'not if it is off, nor by default' '
-	for value in false 0
-	do
-		share off-$value -c checkout.reflink=$value &&
-		count_cloned 0 &&
-		test_grep ! list-donor trace || return 1
-	done &&
-	git -C mnt/main config unset checkout.reflink &&
-	share default &&
-	count_cloned 0 &&
-	test_grep ! list-donor trace
-'
-
-# at_most <number>: lists may come too late for some or all files
-at_most () {
-	test "$(sed -n "s/.*\"cloned_files\",\"value\":\"\([0-9]*\)\".*/\1/p" \
-		trace | sort -n | tail -n 1)" -le "$1"
-}
-
-test_expect_success XFS_IMAGE 'auto shares blocks of large, old files at most' '
-	git -C mnt/main config checkout.reflink auto &&
-	share auto -c checkout.workers=2 &&
-	at_most 100 &&
-	test-tool chmtime =+1000 mnt/main/* &&
-	git -C mnt/main update-index -q --refresh &&
-	settle mnt/main &&
-	share young -c checkout.workers=2 &&
-	at_most 0
-'
-
-test_expect_success XFS_IMAGE 'auto shares what it is told of in time' '
-	git init -q mnt/many &&
-	(
-		cd mnt/many &&
-		test_seq 1200 >content &&
-		blob=$(git hash-object -w content) &&
-		test_seq 5000 | sed "s/.*/100644 $blob	file&/" |
-		git update-index --index-info &&
-		git commit -q -m many &&
-		git reset -q --hard
-	) &&
-	age mnt/many &&
-	for try in 1 2 3
-	do
+	# share <name> <option>...: a new working tree
+	share () {
+		name=$1 &&
+		shift &&
 		rm -f trace &&
 		GIT_TRACE2_EVENT="$TRASH/trace" GIT_TRACE2_EVENT_NESTING=10 \
-			git -C mnt/many -c checkout.workers=2 \
-			-c checkout.reflink=auto \
-			worktree add -q --detach ../many-$try &&
-		test_grep "\"cloned_files\"" trace &&
-		at_most 0 || return 0
-	done &&
-	false
-'
+			git -C mnt-$fs/main "$@" \
+			worktree add -q --detach ../$name &&
+		git -C mnt-$fs/$name status --porcelain >actual &&
+		test_must_be_empty actual &&
+		git -C mnt-$fs/$name rm -q -r --cached . &&
+		git -C mnt-$fs/$name add . &&
+		git -C mnt-$fs/$name diff --cached --exit-code HEAD
+	}
 
-test_expect_success XFS_IMAGE 'auto asks nobody for a few files' '
-	rm mnt/auto/large1 mnt/auto/large2 &&
-	rm -f trace &&
-	GIT_TRACE2_EVENT="$TRASH/trace" GIT_TRACE2_EVENT_NESTING=10 \
-		git -C mnt/auto -c checkout.workers=2 checkout -q -f HEAD &&
-	test_path_is_file mnt/auto/large2 &&
-	test_grep ! list-donor trace
-'
+	test_expect_success $image "all files share blocks on $fs" '
+		share workers -c checkout.workers=2 &&
+		count_cloned 200
+	'
 
-test_expect_success XFS_IMAGE 'no donor is on another file system' '
-	rm -rf new trace &&
-	GIT_TRACE2_EVENT="$TRASH/trace" GIT_TRACE2_EVENT_NESTING=10 \
-		git -C mnt/main -c checkout.reflink=true \
-		worktree add -q --detach "$TRASH/new" &&
-	count_cloned 0 &&
-	test_grep ! list-donor trace
-'
+	test_expect_success $image "to write to a file leaves its donor alone on $fs" '
+		cp mnt-$fs/main/large1 before &&
+		printf more >>mnt-$fs/workers/large1 &&
+		test_cmp before mnt-$fs/main/large1
+	'
+
+	test_expect_success $image "no donor is on another file system than $fs" '
+		rm -rf new trace &&
+		GIT_TRACE2_EVENT="$TRASH/trace" GIT_TRACE2_EVENT_NESTING=10 \
+			git -C mnt-$fs/main -c checkout.reflink=force \
+			-c checkout.workers=2 \
+			worktree add -q --detach "$TRASH/new" &&
+		count_cloned 0 &&
+		rm -rf new
+	'
+done
 
 test_done

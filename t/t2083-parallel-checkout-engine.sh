@@ -393,7 +393,7 @@ test_expect_success 'workers replace files that are unmodified' '
 
 # "git reset --hard" does not refresh the index first, so that the index does
 # not know about the files as they are now.
-test_expect_success 'touched, dirty and racily clean files are conflicts' '
+test_expect_success 'touched and dirty files are conflicts' '
 	for w in $SOME_WORKERS
 	do
 		new_repo touched &&
@@ -420,17 +420,70 @@ test_expect_success 'touched, dirty and racily clean files are conflicts' '
 			echo 4
 		fi >expect &&
 		stat_of conflicts >actual &&
-		test_cmp expect actual &&
+		test_cmp expect actual || return 1
+	done
+'
 
-		# the time of the index is not later than that of the files
+# racy_files <dir>: the time of the index is not later than that of the files
+racy_files () {
+	git -C "$1" ls-files -z | (cd "$1" && xargs -0 test-tool chmtime =+100) &&
+	git -C "$1" update-index --refresh
+}
+
+test_expect_success 'files of a moment ago are replaced at once' '
+	for w in $SOME_WORKERS
+	do
 		new_repo touched &&
 		git -C touched checkout -q -f one &&
-		git -C touched ls-files -z -- "d1*" |
-			(cd touched && xargs -0 test-tool chmtime =+100) &&
-		git -C touched update-index --refresh &&
+		racy_files touched &&
 		with_workers $w -C touched checkout two &&
 		verify_worktree touched &&
-		test $(stat_of conflicts) -gt 0 || return 1
+		echo 0 >expect &&
+		stat_of conflicts >actual &&
+		test_cmp expect actual &&
+
+		rm -rf touched &&
+		git clone -q --shared repo touched &&
+		git -C touched checkout -q -f one &&
+		with_workers $w -C touched reset --hard origin/two &&
+		verify_worktree touched &&
+		stat_of conflicts >actual &&
+		test_cmp expect actual || return 1
+	done
+'
+
+# The file has the size and the times that the index knows, but for a ctime that
+# does not count.
+edit_unseen () {
+	time=$(test-tool chmtime --get "$1/d11/f10") &&
+	tr "0-8" "1-9" <"$1/d11/f10" >edited &&
+	! test_cmp "$1/d11/f10" edited >/dev/null &&
+	cat edited >"$1/d11/f10" &&
+	test-tool chmtime =$time "$1/d11/f10"
+}
+
+# edit_and <code> <command>...: what is the exit code?
+edit_and () {
+	expect_code=$1 &&
+	shift &&
+	new_repo touched &&
+	git -C touched config core.trustCTime false &&
+	git -C touched checkout -q -f one &&
+	racy_files touched &&
+	edit_unseen touched &&
+	test_expect_code $expect_code git -c checkout.workers=$w \
+		-c checkout.thresholdForParallelism=0 -C touched "$@"
+}
+
+test_expect_success 'what was edited a moment ago stays without force' '
+	for w in 1 $SOME_WORKERS
+	do
+		edit_and 1 checkout two 2>err &&
+		test_grep "d11/f10" err &&
+		test_cmp edited touched/d11/f10 &&
+		test "$(git -C touched rev-parse HEAD)" = "$(git -C touched rev-parse origin/one)" &&
+		edit_and 0 reset --hard two &&
+		verify_worktree touched || return 1
 	done
 '
 
@@ -1277,6 +1330,77 @@ test_expect_success POSIXPERM 'umask' '
 		find umask/d* -type f -perm -0100 >actual &&
 		git -C umask ls-files -s | grep ^100755 >expect &&
 		test_line_count = $(wc -l <expect) actual || return 1
+	done
+'
+
+# An index of the second in which the file was written, as late in it as can
+# be. Whatever is in that second is racily clean.
+# usage: age_index_like <path>
+age_index_like () {
+	second=$(test-tool chmtime --get "$1") &&
+	{
+		touch -d "@$second.999999999" .git/index ||
+		test-tool chmtime =$second .git/index
+	}
+}
+
+# usage: is_modified <path>
+is_modified () {
+	echo " M $1" >"$TRASH/expect" &&
+	git --no-optional-locks status --porcelain -uno >"$TRASH/actual" &&
+	test_cmp "$TRASH/expect" "$TRASH/actual"
+}
+
+test_expect_success 'setup files that may be racily clean' '
+	git init -q racy-source &&
+	(
+		cd racy-source &&
+		printf "one\r\n" >crlf &&
+		echo one >file &&
+		git add . &&
+		git commit -q -m one
+	)
+'
+
+# racy_checkout <workers>: files and index of it are of the same second
+racy_checkout () {
+	rm -rf racy &&
+	git clone -q --no-checkout racy-source racy &&
+	with_workers $1 -C racy checkout -f HEAD
+}
+
+test_expect_success 'an edit in the second of a checkout is seen' '
+	for w in 1 $SOME_WORKERS
+	do
+		racy_checkout $w &&
+		(
+			cd racy &&
+			git config core.trustctime false &&
+			second=$(test-tool chmtime --get file) &&
+			echo two >file &&
+			test-tool chmtime =$second file &&
+			age_index_like file &&
+			is_modified file
+		) || return 1
+	done
+'
+
+test_expect_success 'a file that would be converted otherwise is seen' '
+	for w in 1 $SOME_WORKERS
+	do
+		racy_checkout $w &&
+		(
+			cd racy &&
+			echo "crlf text" >.git/info/attributes &&
+			age_index_like crlf &&
+			is_modified crlf &&
+
+			# and when the index has been written later
+			git update-index --chmod=+x file &&
+			git update-index --chmod=-x file &&
+			test-tool chmtime =+100 .git/index &&
+			is_modified crlf
+		) || return 1
 	done
 '
 

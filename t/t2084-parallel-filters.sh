@@ -363,8 +363,33 @@ late filtered --delay=*.late --list=missing --fail=dir/1*.late
 late signaled --delay=*.late --list=invalid
 late hung --delay=*.late --list=die
 late filtered --delay=*.late --list=error
+late signaled --delay=*.late --list=late-invalid
+late hung --delay=*.late --list=late-die
+late nothing --delay=*.late --list=late-error
+late signaled --delay=dir/7.late --list=late-invalid
 EOF
 numbers='1 2 5 auto'
+
+# A switch says so and goes on, as it does without workers; a clone fails.
+for wrong in invalid error late-invalid late-die late-error
+do
+	test_expect_success "a clone fails with --list=$wrong" '
+		test_driver late process \
+			"$FILTER --name=late --delay=*.late --list=$wrong process" &&
+		for n in 1 2 5
+		do
+			rm -rf out &&
+			test_expect_code 128 git -c checkout.workers=$n \
+				-c checkout.thresholdForParallelism=0 \
+				clone -q --shared repo out 2>err &&
+			sort -u err >err.$n &&
+			keep_files $n &&
+			test_cmp err.1 err.$n &&
+			git diff --no-index --exit-code 1.files $n.files ||
+			return 1
+		done
+	'
+done
 
 # A filter that holds what was delayed ends when it is asked for one of them. What
 # it has held is nobody's, and a new one must not be asked for it: it would take
@@ -581,6 +606,29 @@ test_expect_success 'neither is it where other files are in the way' '
 	git diff --no-index --exit-code 1.files out.files
 '
 
+# All that comes before such a file is written before it, but for what is delayed
+# and what waits for that.
+test_expect_success 'many files of attributes, while others are delayed' '
+	git -C repo checkout -q -b attributes &&
+	for i in $(test_seq 1 120)
+	do
+		mkdir repo/dir/$i.dir &&
+		echo "*.new filter=late number=$i" >repo/dir/$i.dir/.gitattributes &&
+		echo "new $i" >repo/dir/$i.dir/a.new &&
+		echo same >repo/dir/$i.dir/b.new || return 1
+	done &&
+	git -C repo add . &&
+	git -C repo commit -q -m attributes &&
+	git -C repo checkout -q main &&
+	as_sequential checkout -q origin/attributes -- . &&
+	for n in 2 5
+	do
+		test_cmp told.1 told.$n || return 1
+	done &&
+	check_out 2 checkout -q origin/attributes -- . &&
+	test $(how_many delayed) -gt 100
+'
+
 test_expect_success 'progress tells what is delayed' '
 	for n in 1 3
 	do
@@ -728,6 +776,264 @@ test_expect_success LFS 'git-lfs' '
 		(cd lfs && cksum *.bin) >actual &&
 		test_cmp expect actual || return 1
 	done
+'
+
+#
+# the end of the command
+#
+
+# usage: wait_until <command>...: at most some ten seconds
+wait_until () {
+	local i=0 &&
+	until "$@"
+	do
+		i=$(($i + 1)) &&
+		test $i -lt 200 &&
+		sleep 0.05 || return 1
+	done
+}
+
+# usage: is_gone <pid>...; a zombie that somebody else has to reap is not
+is_gone () {
+	for pid
+	do
+		! kill -0 $pid 2>/dev/null || return 1
+	done
+}
+
+# usage: has_ended <pid>...; with nobody to wait for them
+has_ended () {
+	for pid
+	do
+		if kill -0 $pid 2>/dev/null &&
+			! grep -q "^State:.*Z" /proc/$pid/status 2>/dev/null
+		then
+			return 1
+		fi
+	done
+}
+
+# usage: write_hold <what it does on SIGTERM>
+#
+# A filter that waits for the file "go", and says in "held" who it is.
+write_hold () {
+	write_script hold.sh <<-EOF
+	trap "$1" TERM
+	echo \$\$ >>"$TRASH/held"
+	until test -e "$TRASH/go"
+	do
+		sleep 0.1
+	done
+	cat
+	EOF
+}
+
+# usage: start_held <git arguments>...; sets $main
+#
+# A checkout in "out" whose workers have got stuck in filters.
+start_held () {
+	rm -rf out held go pids &&
+	git clone -q --no-checkout holding out &&
+	{
+		GIT_EXEC_PATH="$TRASH/fake" "$GIT_BUILD_DIR/git" -C out \
+			-c checkout.workers=2 \
+			-c checkout.thresholdForParallelism=0 "$@" 2>err &
+	} &&
+	main=$! &&
+	wait_until test -s held
+}
+
+if ! test_have_prereq MINGW
+then
+	test_set_prereq SIGNALS
+fi
+
+test_expect_success SIGNALS 'setup: filters that wait' '
+	rm -rf fake &&
+	mkdir fake &&
+	write_script fake/git <<-EOF &&
+	if test "\$1" = checkout--worker
+	then
+		echo \$\$ >>"$TRASH/pids"
+	fi
+	exec "$GIT_BUILD_DIR/git" "\$@"
+	EOF
+	driver hold smudge "\"$TRASH/hold.sh\"" &&
+	driver hold parallel true &&
+	git init -q holding &&
+	(
+		cd holding &&
+		echo "*.hold filter=hold" >.gitattributes &&
+		mkdir d &&
+		for i in 1 2 3 4 5 6
+		do
+			echo $i >d/$i.hold || return 1
+		done &&
+		for i in $(test_seq 600)
+		do
+			echo $i >f$i || return 1
+		done &&
+		git add . &&
+		git commit -q -m files
+	)
+'
+
+for signal in TERM HUP
+do
+	test_expect_success SIGNALS "SIG$signal: workers and their filters have ended" '
+		write_hold "sleep 0.5; exit 1" &&
+		start_held checkout -q -f HEAD &&
+		kill -$signal $main &&
+		! wait $main &&
+		is_gone $(cat pids held) &&
+		test_path_is_missing out/d/1.hold
+	'
+done
+
+test_expect_success SIGNALS 'a filter that does not end is killed' '
+	write_hold "" &&
+	start_held checkout -q -f HEAD &&
+	kill $main &&
+	! wait $main &&
+	is_gone $(cat pids held) &&
+	test_path_is_missing out/d/1.hold
+'
+
+test_expect_success SIGNALS,PIPE 'die(): workers and their filters have ended' '
+	write_hold "sleep 0.5; exit 1" &&
+	mkfifo names &&
+	test_when_finished "exec 8>&-; rm names" &&
+	{
+		exec 8<>names &&
+		git -C holding ls-files >&8
+	} &&
+	start_held checkout-index -f --stdin <names &&
+	echo "\"zz" >&8 &&
+	test_expect_code 128 wait $main &&
+	is_gone $(cat pids held) &&
+	test_line_count = 1 err &&
+	test_grep "badly quoted" err &&
+	test_path_is_missing out/d/1.hold &&
+	find out -name .git -prune -o -print | sort >before &&
+	>go &&
+	sleep 1 &&
+	find out -name .git -prune -o -print | sort >after &&
+	test_cmp before after
+'
+
+# It waits for the end of its filter, when the main process dies of another one.
+test_expect_success SIGNALS 'die(): a filter that goes on after the end of its pipe' '
+	write_script linger.sh <<-EOF &&
+	echo \$\$ >>"$TRASH/held"
+	"$TOOL" checkout-filter --name=linger process
+	exec sleep 60
+	EOF
+	test_when_finished "rm -rf two" &&
+	driver linger process "\"$TRASH/linger.sh\"" &&
+	driver linger clean cat &&
+	driver linger parallel true &&
+	driver fails smudge false &&
+	git init -q two &&
+	(
+		cd two &&
+		{
+			echo "*.linger filter=linger" &&
+			echo "*.fails filter=fails"
+		} >.gitattributes &&
+		for i in $(test_seq 20)
+		do
+			echo $i >$i.linger || return 1
+		done &&
+		echo z >z.fails &&
+		git -c filter.linger.process= add . &&
+		git commit -q -m files &&
+		rm *.linger z.fails
+	) &&
+	rm -f held pids &&
+	test_expect_code 128 env GIT_EXEC_PATH="$TRASH/fake" \
+		"$GIT_BUILD_DIR/git" -C two -c checkout.workers=2 \
+		-c checkout.thresholdForParallelism=0 \
+		-c filter.fails.required=true checkout -q -f HEAD 2>err &&
+	test_file_not_empty held &&
+	is_gone $(cat pids held)
+'
+
+test_expect_success 'die(): no filter is started after the message' '
+	test_when_finished "rm -rf two late" &&
+	git init -q two &&
+	(
+		cd two &&
+		echo "*.one filter=late" >.gitattributes &&
+		for i in $(test_seq 20)
+		do
+			echo $i >$i.one || return 1
+		done &&
+		echo z >zz &&
+		git add . &&
+		git commit -q -m files &&
+		rm *.one zz &&
+		echo "zz working-tree-encoding" >.git/info/attributes
+	) &&
+	write_script late.sh <<-EOF &&
+	grep "^fatal" "$TRASH/err" >>"$TRASH/late"
+	cat
+	EOF
+	driver late parallel true &&
+	driver late smudge "\"$TRASH/late.sh\"" &&
+	for workers in 1 2 auto
+	do
+		rm -f late &&
+		test_expect_code 128 git -C two -c checkout.workers=$workers \
+			-c checkout.thresholdForParallelism=0 \
+			checkout -q -f HEAD 2>err &&
+		test_line_count = 1 err &&
+		test_grep "no valid working-tree-encodings" err &&
+		if test -e late
+		then
+			test_must_be_empty late
+		fi || return 1
+	done
+'
+
+# usage: kill_main; and remove all that it has made
+kill_main () {
+	kill -KILL $main &&
+	! wait $main &&
+	find out -mindepth 1 -maxdepth 1 ! -name .git -exec rm -rf {} +
+}
+
+if test "$(uname -s)" = Linux
+then
+	test_set_prereq LINUX
+fi
+
+test_expect_success LINUX 'SIGKILL: workers and their filters are told' '
+	write_hold "sleep 0.2; exit 1" &&
+	start_held checkout -q -f HEAD &&
+	kill_main &&
+	wait_until has_ended $(cat pids held) &&
+	find out -mindepth 1 -maxdepth 1 ! -name .git >left &&
+	test_must_be_empty left
+'
+
+# That is not about who has started the shell that has started the worker.
+test_expect_success SIGNALS 'SIGKILL: workers see it after a filter has run' '
+	write_script fake/git <<-EOF &&
+	if test "\$1" = checkout--worker
+	then
+		"$GIT_BUILD_DIR/git" "\$@"
+		exit
+	fi
+	exec "$GIT_BUILD_DIR/git" "\$@"
+	EOF
+	write_hold "" &&
+	start_held checkout -q -f HEAD &&
+	kill_main &&
+	>go &&
+	wait_until has_ended $(cat held) &&
+	sleep 1 &&
+	find out -mindepth 1 -maxdepth 1 ! -name .git >left &&
+	test_must_be_empty left
 '
 
 test_done

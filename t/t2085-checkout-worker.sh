@@ -326,9 +326,9 @@ test_expect_success 'what is delayed is answered when it is asked for' '
 	test_cmp soon late3 &&
 	! test_cmp soon late2 &&
 	test_path_is_file late2 &&
-	# not once more, when there is nothing left
+	# and once more, when there is nothing left
 	grep -c "list.*holds" told >count &&
-	echo 2 >expect &&
+	echo 3 >expect &&
 	test_cmp expect count
 '
 
@@ -1270,10 +1270,39 @@ test_expect_success 'frames that a fuzzer found' '
 	done
 '
 
-test_expect_success 'nobody listens' '
-	item 1 nobody | encode &&
-	{ git checkout--worker --protocol=4 <frames || :; } | : &&
-	test_path_is_file nobody
+test_expect_success 'nobody listens, so nothing is written' '
+	mkdir listened &&
+	>listened/old &&
+	{
+		item 1 nobody &&
+		item 2 nobody-made/a/b &&
+		item 3 listened/old $hello 0
+	} | encode &&
+	{ sleep 1 && git checkout--worker --protocol=4 <frames || :; } | : &&
+	test_path_is_missing nobody &&
+	test_path_is_missing nobody-made &&
+	test_path_is_file listened/old
+'
+
+# It may be done before it is told.
+test_expect_success 'a worker that is told to end leaves no part of a file' '
+	test-tool genrandom large 40000000 >large &&
+	large=$(git -c core.compression=0 hash-object -w large) &&
+	item 1 ended $large | encode &&
+	{ git -c core.bigFileThreshold=1m checkout--worker --protocol=4 \
+		<frames >answer & } &&
+	worker=$! &&
+	i=0 &&
+	until test -e ended || test $i = 100000
+	do
+		i=$(($i + 1)) || return 1
+	done &&
+	kill $worker &&
+	! wait $worker &&
+	if test -e ended
+	then
+		test_cmp_bin large ended
+	fi
 '
 
 test_expect_success 'worker of a bare repository' '

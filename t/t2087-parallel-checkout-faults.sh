@@ -11,6 +11,7 @@ TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
 . "$TEST_DIRECTORY/lib-parallel-checkout.sh"
 . "$TEST_DIRECTORY/lib-broken-worker.sh"
+. "$TEST_DIRECTORY/lib-faulty-calls.sh"
 
 test_expect_success 'setup' '
 	setup_broken_worker &&
@@ -168,6 +169,57 @@ test_expect_success 'what workers miss in a partial clone is fetched in one go' 
 	rm trace
 '
 
+# All files are replaced, of which the promisor has lost one in the middle.
+test_expect_success 'setup lossy promisor' '
+	git init -q lossy &&
+	git -C lossy config maintenance.auto false &&
+	git -C lossy config uploadpack.allowFilter true &&
+	git -C lossy config uploadpack.allowAnySHA1InWant true &&
+	for version in old new
+	do
+		for i in $(test_seq 100 350)
+		do
+			echo "$version $i" >lossy/f$i || return 1
+		done &&
+		git -C lossy add . &&
+		git -C lossy commit -q -m $version &&
+		git -C lossy branch $version || return 1
+	done &&
+	git clone -q -n --no-local --filter=blob:none lossy partial &&
+	git -C partial checkout -q origin/old &&
+	lost=$(git -C lossy rev-parse new:f120) &&
+	rm lossy/.git/objects/$(test_oid_to_path $lost)
+'
+
+# The others are fetched one after the other, as they always were.
+for command in "checkout origin/new -- f11? f12?" "checkout origin/new -- ." \
+	"restore --source=origin/new ."
+do
+	test_expect_success "$command: one blob cannot be fetched" '
+		test_when_finished "rm -rf out out-*" &&
+		for workers in 1 2 5
+		do
+			cp -R partial out &&
+			test_expect_code 128 git -C out \
+				-c checkout.workers=$workers \
+				-c checkout.thresholdForParallelism=0 \
+				$command 2>err &&
+			# what upload-pack says itself may come too late
+			grep -v "^fatal: git upload-pack: " err >err-$workers &&
+			test_grep "could not fetch $lost" err-$workers &&
+			rm -rf out/.git &&
+			mv out out-$workers &&
+			test_cmp err-1 err-$workers &&
+			git diff --no-index --exit-code out-1 out-$workers ||
+			return 1
+		done &&
+		echo "new 119" >expect &&
+		test_cmp expect out-1/f119 &&
+		echo "old 121" >expect &&
+		test_cmp expect out-1/f121
+	'
+done
+
 for workers in 1 2
 do
 	test_expect_success "new .gitattributes apply to what follows, workers=$workers" '
@@ -243,5 +295,66 @@ do
 		)
 	'
 done
+
+# Not a word about "already exists", nor about paths that collide.
+test_expect_success PRELOAD_FAULTS 'creations that are interrupted are done again' '
+	test_when_finished "rm -rf interrupted" &&
+	(
+		FAULTS_NTH=7 &&
+		export FAULTS_NTH &&
+		with_faults create git -c checkout.workers=2 \
+			clone -q files interrupted 2>err &&
+		test_must_be_empty err &&
+		git -C interrupted status --porcelain >status &&
+		test_must_be_empty status &&
+		rm interrupted/file* &&
+		with_faults create git -C interrupted -c checkout.workers=2 \
+			checkout-index -a 2>err &&
+		test_must_be_empty err &&
+		git -C interrupted diff --exit-code &&
+		test_line_count -gt 10 faults
+	)
+'
+
+test_expect_success PRELOAD_FAULTS 'a worker is interrupted in close()' '
+	test_when_finished "rm -rf interrupted trace" &&
+	with_faults close env GIT_TRACE2_EVENT="$(pwd)/trace" \
+		git -c checkout.workers=2 clone -q files interrupted &&
+	trace_value declined trace >actual &&
+	echo 0 >expect &&
+	test_cmp expect actual &&
+	git -C interrupted status --porcelain >status &&
+	test_must_be_empty status
+'
+
+test_expect_success SECCOMP 'where poll() is forbidden, there are no workers' '
+	test_when_finished "rm -rf alone trace" &&
+	git clone -q -n files alone &&
+	./forbid-call EPERM poll,ppoll env GIT_TRACE2_EVENT="$(pwd)/trace" \
+		git -C alone -c checkout.workers=2 checkout -q -f 2>err &&
+	test_grep "^error: cannot poll checkout workers: " err &&
+	test_grep "could start only 0 of 2 checkout workers" err &&
+	trace_value workers trace >actual &&
+	echo 0 >expect &&
+	test_cmp expect actual &&
+	git -C alone status --porcelain >status &&
+	test_must_be_empty status
+'
+
+# Enough files for workers to be wanted.
+test_expect_success SECCOMP 'where poll() is forbidden, "auto" does not say so' '
+	test_when_finished "rm -rf many" &&
+	git init many &&
+	blob=$(echo content | git -C many hash-object -w --stdin) &&
+	for i in $(test_seq 4000)
+	do
+		printf "100644 $blob 0\tfile$i\n" || return 1
+	done >list &&
+	git -C many update-index --index-info <list &&
+	./forbid-call EPERM poll,ppoll env GIT_TEST_CHECKOUT_WORKERS= \
+		git -C many -c checkout.workers=auto checkout-index -a -u 2>err &&
+	test_must_be_empty err &&
+	git -C many diff-files --exit-code
+'
 
 test_done

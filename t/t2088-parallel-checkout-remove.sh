@@ -426,4 +426,28 @@ test_expect_success 'a directory at a path that fsmonitor has not told of' '
 	check_unseen
 '
 
+# What is excluded is asked for each path that goes, with what that says of the
+# file of patterns, although it is known that there is no directory.
+test_expect_success SYMLINKS 'a .gitignore that is a link is warned of' '
+	for w in 1 2
+	do
+		setup_unseen &&
+		(
+			cd unseen &&
+			mkdir dir &&
+			echo one >dir/file &&
+			git add dir &&
+			git commit -q -m dir &&
+			ln -s file dir/.gitignore &&
+			test-tool chmtime =-100 other file dir/file &&
+			git update-index --refresh &&
+			git -c checkout.workers=$w \
+				-c checkout.thresholdForParallelism=0 \
+				checkout one 2>err &&
+			test_path_is_missing dir/file &&
+			test_grep "unable to access .dir/.gitignore." err
+		) || return 1
+	done
+'
+
 test_done

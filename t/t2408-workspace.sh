@@ -89,7 +89,7 @@ test_gone () {
 	test_path_is_missing ".git/workspace/trees/$2" &&
 	ls -A .git/workspace/trash >trash &&
 	test_must_be_empty trash &&
-	find .git/workspace/bases -path "*/users/*.$2.*" >users &&
+	find .git/workspace/bases -path "*/users/*:$2.*" >users &&
 	test_must_be_empty users
 }
 
@@ -128,6 +128,7 @@ fi
 KIND=$(cat .git/workspace/trees/probe/kind 2>/dev/null)
 say "# kind: $KIND"
 test_set_prereq "KIND_$(echo $KIND | tr a-z A-Z)"
+test_lazy_prereq ROOT_OWNS 'test "$WORKSPACE_TEST" = root && chown 1234 .'
 test_lazy_prereq FUSER 'command -v fuser'
 test_lazy_prereq TMPFS '
 	mkdir tmpfs &&
@@ -334,12 +335,13 @@ test_expect_success 'what is missing is said' '
 		echo "fuse: device not found" >&2
 		exit 1
 		EOF
-		test_fails 128 "fuse: device not found" git workspace add --detach b
+		test_fails 128 "device not found\|/dev/fuse" \
+			git workspace add --detach b
 	) &&
 	test_gone b b &&
 	mkdir only &&
 	for program in git sed cat mkdir ln rm mv flock readlink chmod rmdir \
-		find stat cp sync sh dirname basename uname grep tr
+		find stat cp sync sort timeout test sh dirname basename uname grep tr
 	do
 		ln -s "$(command -v $program)" only/ || return 1
 	done &&
@@ -697,8 +699,7 @@ test_expect_success 'two repositories, one base' '
 	git workspace remove --force one-ws &&
 	test_fails 128 "clone/.git/workspace/trees/two-ws" \
 		git workspace base remove HEAD &&
-	printf "%s\n" elsewhere /somewhere \
-		>common/$(git rev-parse HEAD)/users/elsewhere &&
+	ln -s /somewhere common/$(git rev-parse HEAD)/users/elsewhere:x &&
 	git -C clone workspace remove --force ../two-ws &&
 	test_fails 128 "elsewhere:/somewhere" git workspace base remove HEAD &&
 	git workspace base remove --force HEAD &&
@@ -711,10 +712,11 @@ test_expect_success 'a user that is gone does not count' '
 	git workspace base add one &&
 	users=.git/workspace/bases/$(git rev-parse one)/users &&
 	host=$(cat /proc/sys/kernel/hostname) &&
-	printf "%s\n" "$host" "$PWD/.git/workspace/trees/no" >$users/x &&
+	ln -s "$PWD/.git/workspace/trees/no" $users/$host:x &&
 	git workspace prune &&
-	test_path_is_missing $users/x &&
-	printf "%s\n" "$host" "$PWD/.git/workspace/trees/no" >$users/x &&
+	find $users -type l >out &&
+	test_must_be_empty out &&
+	ln -s "$PWD/.git/workspace/trees/no" $users/$host:x &&
 	git workspace base remove one
 '
 
@@ -735,13 +737,15 @@ test_expect_success 'a user whose repository is not there counts' '
 	test_cmp expect actual &&
 	git -C clone workspace remove --force ../two-ws &&
 	users=common/$(git rev-parse HEAD)/users &&
-	printf "%s\n" "$(cat /proc/sys/kernel/hostname)" /no/such/trees/x \
-		>$users/x &&
+	host=$(cat /proc/sys/kernel/hostname) &&
+	ln -s /no/such/trees/x $users/$host:x &&
 	>$users/empty &&
-	ln -s nowhere $users/link &&
+	mkfifo $users/$host:pipe &&
+	ln -s nowhere "$users/$host:link$(printf "\033")" &&
 	test_fails 128 "  ?:/no/such/trees/x" git workspace base remove HEAD &&
-	test_grep "  ?:.*users/empty" err &&
-	test_grep "  ?:.*users/link" err &&
+	test_grep "  empty:.*users/empty" err &&
+	test_grep "  $host:.*users/$host:pipe" err &&
+	test_grep "  $host:.*users/$host:link?" err &&
 	git workspace base remove --force HEAD
 '
 
@@ -770,7 +774,7 @@ test_expect_success 'folders of others among the bases' '
 # usage: until_waiting <file>: until it has the message of one that waits
 until_waiting () {
 	local round=0 &&
-	until grep "waiting for another" "$1"
+	until grep -s "waiting for another" "$1"
 	do
 		sleep 0.1 &&
 		round=$((round + 1)) &&
@@ -786,6 +790,7 @@ waits_for () {
 	(
 		exec 5<>".git/workspace/$lock" &&
 		flock 5 &&
+		rm -f late.err &&
 		{ git workspace "$@" >late.out 2>late.err 5<&- & } &&
 		pid=$! &&
 		until_waiting late.err &&
@@ -807,56 +812,34 @@ test_expect_success 'a base is not removed while somebody comes' '
 
 # Git reads all worktrees when it adds one, and dies of one that has files
 # without content, as they are for a moment.
-test_expect_success 'worktrees are added and removed one by one' '
+test_expect_success 'one at a time' '
 	git workspace base add -q one &&
 	mkdir half &&
 	echo "$PWD/half/.git" >half/gitdir &&
 	>half/commondir &&
 	cp -R half .git/worktrees/half &&
 	test_must_fail git worktree list &&
-	waits_for worktrees.lock "rm -r .git/worktrees/half" add --detach late one &&
+	git workspace list &&
+	waits_for lock "rm -r .git/worktrees/half" add --detach late one &&
 	test_clean late one &&
-	waits_for worktrees.lock "test_path_is_file .git/worktrees/late/commondir" \
-		remove late &&
-	test_gone late late &&
-	git workspace base remove one &&
-	cp -R half .git/worktrees/half &&
-	waits_for worktrees.lock "rm -r .git/worktrees/half" base add one &&
-	git workspace base remove one &&
-	cp -R half .git/worktrees/half &&
-	waits_for worktrees.lock "rm -r .git/worktrees/half" list &&
-	test_grep "/ws " late.out
+	for command in "mount late" "mount --all" prune "base add HEAD" \
+		"remove late" "base remove one"
+	do
+		waits_for lock : $command || return 1
+	done &&
+	test_gone late late
 '
 
 test_expect_success 'one that is being made is not half made' '
 	git workspace base add -q one &&
 	waits_for bases/lock "
 		test_path_is_file .git/workspace/trees/late/making &&
-		{ git workspace mount --all >mount.err 2>&1 5<&- & } &&
-		until_waiting mount.err &&
+		rm -f remove.err &&
 		{ git workspace remove late >remove.err 2>&1 5<&- & } &&
 		until_waiting remove.err &&
 		test_path_is_file .git/workspace/trees/late/making
 	" add --detach late one &&
-	test_grep ! "half made" mount.err &&
 	test_grep ! fatal remove.err &&
-	test_gone late late &&
-	git workspace base remove one
-'
-
-test_expect_success 'the id of one that is being removed' '
-	git workspace base add -q one &&
-	git workspace add -q --detach late one &&
-	unmount late &&
-	rm -r late .git/worktrees/late &&
-	>.git/workspace/trees/late/removing &&
-	waits_for trees/late/lock "
-		rm .git/workspace/bases/*/users/*.late.* &&
-		mv .git/workspace/trees/late .git/workspace/trash/
-	" add --detach late one &&
-	rm -r .git/workspace/trash/late &&
-	test_clean late one &&
-	git workspace remove late &&
 	test_gone late late &&
 	# and of one that was emptied before its folder was removed
 	mkdir .git/workspace/trees/late &&
@@ -882,11 +865,11 @@ test_expect_success 'prune leaves a base alone that is being removed' '
 '
 
 test_expect_success 'a lock that cannot be opened' '
-	mv .git/workspace/worktrees.lock kept.lock &&
-	ln -s none/lock .git/workspace/worktrees.lock &&
-	test_fails 128 "cannot write .*/worktrees.lock" \
+	mv .git/workspace/lock kept.lock &&
+	ln -s none/lock .git/workspace/lock &&
+	test_fails 128 "cannot write .*/workspace/lock" \
 		git workspace add --detach late one &&
-	mv kept.lock .git/workspace/worktrees.lock &&
+	mv kept.lock .git/workspace/lock &&
 	test_gone late late
 '
 
@@ -1145,8 +1128,13 @@ test_expect_success 'kill -9 at any step of making a base' '
 test_expect_success 'the same with relative paths' '
 	test_config worktree.useRelativePaths true &&
 	git workspace base remove HEAD &&
-	kill_at 12 base add &&
-	ls -d .git/workspace/bases/.making-*/tree &&
+	i=1 &&
+	while kill_at $i base add &&
+		! test -f .git/workspace/bases/.making-*/tree/.git
+	do
+		i=$((i + 1)) || return 1
+	done &&
+	test -f .git/workspace/bases/.making-*/tree/.git &&
 	git workspace base add &&
 	git workspace add -q --detach k &&
 	test_clean k HEAD &&
@@ -1503,7 +1491,8 @@ test_expect_success 'the repository is moved' '
 	do
 		git -C $far status --porcelain >actual &&
 		test_cmp expect actual &&
-		test_grep "moved/.git/workspace/trees/$far" $users/* &&
+		readlink $users/* >links &&
+		test_grep "moved/.git/workspace/trees/$far" links &&
 		git -C moved worktree list >out &&
 		test_grep "/$far " out || return 1
 	done &&
@@ -1511,7 +1500,8 @@ test_expect_success 'the repository is moved' '
 	# while it is mounted
 	mv moved moving &&
 	git -C moving workspace mount --all &&
-	test_grep "moving/.git/workspace/trees/far1" $users/* &&
+	readlink $users/* >links &&
+	test_grep "moving/.git/workspace/trees/far1" links &&
 	for far in far1 far2
 	do
 		git -C $far status --porcelain >actual &&
@@ -1545,7 +1535,8 @@ test_expect_success 'the repository is copied' '
 	git -C moving workspace mount ../far1 &&
 	git -C far1 status --porcelain >actual &&
 	test_cmp expect actual &&
-	test_grep "moving/.git/workspace/trees/far1" $users/* &&
+	readlink $users/* >links &&
+	test_grep "moving/.git/workspace/trees/far1" links &&
 	rm -rf copied
 '
 
@@ -1566,7 +1557,7 @@ test_expect_success 'a link to the upper layer that was changed' '
 
 test_expect_success TMPFS 'a base on another file system' '
 	mkdir tmpfs &&
-	mount -t tmpfs tmpfs tmpfs &&
+	mount -t tmpfs -o mode=755 tmpfs tmpfs &&
 	test_when_finished "umount -l tmpfs" &&
 	git workspace add -q --base-dir "$PWD/tmpfs" --detach k &&
 	find .git/worktrees/k -type l >out &&
@@ -1619,9 +1610,8 @@ test_expect_success 'prune keeps what was written in a half-made workspace' '
 	unmount k &&
 	test_fails 128 "half made" git workspace mount k &&
 	git workspace prune 2>err &&
-	test_grep "are kept" err &&
+	test_grep "is kept" err &&
 	test_path_is_file .git/workspace/trees/k/upper/file1 &&
-	rm .git/workspace/trees/k/making &&
 	git workspace mount k &&
 	git -C k status --porcelain >actual &&
 	test_cmp expect actual
@@ -1726,7 +1716,7 @@ if test "$WORKSPACE_TEST" = root
 then
 	NESTED="$TRASH_DIRECTORY/nested"
 	mkdir -p "$NESTED" &&
-	chmod 777 "$NESTED"
+	chmod 1777 "$NESTED"
 
 	# usage: nested <name> <command>...: runs all tests with it
 	nested () {
@@ -1734,7 +1724,7 @@ then
 		shift &&
 		rm -rf "$NESTED/$name" &&
 		mkdir -p "$NESTED/$name" &&
-		chmod 777 "$NESTED/$name" &&
+		chmod 1777 "$NESTED/$name" &&
 		(
 			cd "$TEST_DIRECTORY" &&
 			WORKSPACE_TEST=$name \
@@ -1772,10 +1762,10 @@ then
 
 	test_expect_success ORDINARY 'a base of another user' '
 		mkdir -p "$NESTED/foreign" &&
-		chmod 777 "$NESTED/foreign" &&
+		chmod 1777 "$NESTED/foreign" &&
 		(
 			umask 022 &&
-			git workspace base add --base-dir "$NESTED/bases" one
+			git workspace base add --base-dir "$PWD/shared" one
 		) &&
 		git bundle create "$NESTED/bundle" master one &&
 		chmod 644 "$NESTED/bundle" &&
@@ -1784,7 +1774,7 @@ then
 			cd \"\$HOME\"
 			git clone -q ../bundle -b one repo 2>err
 			cd repo
-			git workspace add --base-dir ../../bases --detach ../tree one
+			git workspace add --base-dir \"$PWD/shared\" --detach ../tree one
 			git -C ../tree status --porcelain
 			for round in 1 2 3
 			do
@@ -1807,11 +1797,11 @@ then
 		test_cmp expect actual &&
 		test_grep ! "freshen\|warning\|Making" foreign.err &&
 		test_fails 128 "in use by" git workspace base remove \
-			--base-dir "$NESTED/bases" one &&
+			--base-dir "$PWD/shared" one &&
 		setpriv --reuid=65534 --regid=65534 --clear-groups \
 		env HOME="$NESTED/foreign" git -C "$NESTED/foreign/repo" \
 			workspace remove ../tree &&
-		git workspace base remove --base-dir "$NESTED/bases" one
+		git workspace base remove --base-dir "$PWD/shared" one
 	'
 
 	test_expect_success USERNS,EXPENSIVE 'all of it as root of a user namespace' '
@@ -1878,6 +1868,204 @@ test_expect_success 'not where bases are, and a base of no commit' '
 	test_fails 128 "not a commit: .nosuch" \
 		git workspace add --base nosuch absent &&
 	test_path_is_missing absent
+'
+
+# usage: not_safe <text>: the base of one in trust/bases is not used, for that
+not_safe () {
+	test_fails 128 "is not safe to use: $1" git workspace add \
+		--base-dir "$PWD/trust/bases" --detach k one &&
+	test_grep "workspace.trustedBaseDir .*/trust/bases" err &&
+	test_gone k k
+}
+
+test_expect_success 'a base that others can change is not used' '
+	mkdir -p trust &&
+	chmod 755 trust &&
+	dir="$PWD/trust/bases" &&
+	(
+		umask 0 &&
+		git workspace base add -q --base-dir "$dir" one
+	) &&
+	base=trust/bases/$(git rev-parse one) &&
+	for what in trust trust/bases $base $base/tree $base/index \
+		$base/token $base/sharedindex.*
+	do
+		chmod o+w $what &&
+		not_safe "others can write to it: .$PWD/$what." &&
+		chmod o-w $what || return 1
+	done &&
+	chmod 1777 trust/bases &&
+	not_safe "others can write to it: .$dir." &&
+	for command in "base add HEAD" "base remove one" prune
+	do
+		test_fails 128 "is not safe" \
+			git workspace $command --base-dir "$dir" || return 1
+	done &&
+	git workspace base list --base-dir "$dir" &&
+	chmod 755 trust/bases &&
+	chmod 1777 trust &&
+	git workspace add -q --base-dir "$dir" --detach k one &&
+	unmount k &&
+	chmod o+w $base &&
+	test_fails 128 "is not safe to use: others" git workspace mount k &&
+	test_config workspace.trustedBaseDir "$dir" &&
+	git workspace mount k &&
+	test_clean k one &&
+	git workspace remove k
+'
+
+test_expect_success 'a base that others may read has no file they can change' '
+	find trust/bases ! -type l ! -path "*/users" -perm /022 >out &&
+	base=trust/bases/$(git rev-parse one) &&
+	echo $base >expect &&
+	test_cmp expect out &&
+	chmod o-w $base
+'
+
+test_expect_success ROOT_OWNS 'a base of another user is not used' '
+	base=trust/bases/$(git rev-parse one) &&
+	for what in trust $base $base/tree $base/index
+	do
+		chown 1234 $what &&
+		not_safe "it belongs to user 1234: .$PWD/$what." &&
+		chown 0 $what || return 1
+	done &&
+	chgrp 1234 $base &&
+	chmod g+w $base &&
+	not_safe "others can write to it: .$PWD/$base." &&
+
+	# Nor could that be hidden by a link.
+	mv trust/bases trust/elsewhere &&
+	ln -s elsewhere/../elsewhere trust/bases &&
+	test_fails 128 "others can write to it: .$PWD/trust/elsewhere" \
+		git workspace add --base-dir trust/bases --detach k one &&
+	rm trust/bases &&
+	mv trust/elsewhere trust/bases &&
+	chgrp 0 $base &&
+	chmod g-w $base &&
+
+	# one with a repository that Git believes for its owner
+	git clone -q . theirs &&
+	chown -R 1234 theirs trust/bases &&
+	test_config_global safe.directory "*" &&
+	git -C theirs workspace add -q --base-dir "$PWD/trust/bases" \
+		--detach ../k origin/one &&
+	test_clean k one &&
+	git -C theirs workspace remove ../k &&
+	chown -R 0 trust/bases &&
+	git workspace base remove --base-dir "$PWD/trust/bases" one
+'
+
+test_expect_success 'nothing of the environment reaches what is made' '
+	test_when_finished "git workspace base remove --base-dir \"$PWD/env\" one" &&
+	test_hook post-checkout <<-\EOF &&
+	for name in $(git rev-parse --local-env-vars)
+	do
+		eval "value=\${$name-unset}"
+		echo $name=$value
+	done >"$HOME/env.out"
+	EOF
+	GIT_OBJECT_DIRECTORY="$PWD/.git/objects" \
+	GIT_ALTERNATE_OBJECT_DIRECTORIES="$PWD/none" \
+	GIT_NO_REPLACE_OBJECTS=1 GIT_REPLACE_REF_BASE=refs/x \
+	GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=a.b GIT_CONFIG_VALUE_0=c \
+		git -c core.eol=crlf -c core.autocrlf=true workspace add -q \
+		--base-dir "$PWD/env" --detach k one &&
+	test_grep "^GIT_OBJECT_DIRECTORY=unset\$" env.out &&
+	sed -e "/=unset\$/d" -e "/^GIT_\(DIR\|PREFIX\)=/d" env.out >out &&
+	test_must_be_empty out &&
+	test_clean k one &&
+	git workspace remove k
+'
+
+test_expect_success PIPE 'a .git that would never answer' '
+	mkdir pipe &&
+	mkfifo pipe/.git &&
+	(
+		cd pipe &&
+		test_fails 128 "not a regular file" timeout 20 git workspace list
+	)
+'
+
+test_expect_success 'a repository that Git does not believe' '
+	git workspace add -q --detach k &&
+	unmount k &&
+	(
+		cd k &&
+		GIT_TEST_ASSUME_DIFFERENT_OWNER=1 &&
+		export GIT_TEST_ASSUME_DIFFERENT_OWNER &&
+		test_fails 128 "dubious ownership" git workspace list
+	) &&
+	git workspace mount k &&
+	git workspace remove k
+'
+
+test_expect_success 'files without content, as a power failure leaves them' '
+	git workspace add -q --detach k &&
+	echo edit >>k/file1 &&
+	echo " M file1" >expect &&
+	unmount k &&
+	>.git/workspace/trees/k/upper/.git &&
+	>.git/workspace/not-mounted/config &&
+	git workspace mount k &&
+	git -C k status --porcelain >actual &&
+	test_cmp expect actual &&
+	unmount k &&
+	test_must_fail git -C k status 2>err &&
+	test_grep "run-git-workspace-mount" err &&
+
+	# "making" was there before all else was on disk, and is again
+	>.git/workspace/trees/k/making &&
+	git workspace prune &&
+	git workspace mount k &&
+	git -C k status --porcelain >actual &&
+	test_cmp expect actual &&
+	git workspace remove --force k &&
+
+	git worktree add --no-checkout --detach --lock \
+		--reason "it is a workspace: see ${SQ}git workspace${SQ}" k &&
+	>.git/worktrees/k/gitdir &&
+	git workspace prune &&
+	rm -r k &&
+	test_nothing_left
+'
+
+test_expect_success 'killed while it gave worktrees configuration of their own' '
+	git clone -q --bare . killed.git &&
+	git -C killed.git config --file config.worktree core.bare true &&
+	git -C killed.git config extensions.worktreeConfig true &&
+	git -C killed.git config core.bare true &&
+	git -C killed.git workspace add -q --detach ../k &&
+	test_clean k HEAD &&
+	test_must_fail git config --file killed.git/config core.bare &&
+	git -C killed.git rev-parse --is-bare-repository >actual &&
+	echo true >expect &&
+	test_cmp expect actual &&
+	git -C killed.git workspace remove ../k
+'
+
+test_expect_success 'what is missing in the upper layer is seen' '
+	git workspace add -q --detach k &&
+	echo mine >k/sub/file1 &&
+	rm k/other/file1 &&
+	git -C k add -A &&
+	git -C k commit -q -m mine &&
+	git -C k tag mine &&
+	git -C k status --porcelain >actual &&
+	test_must_be_empty actual &&
+	unmount k &&
+	rm .git/workspace/trees/k/upper/sub/file1 \
+		.git/workspace/trees/k/upper/other/* &&
+	git workspace mount k &&
+	test_write_lines " M sub/file1" "?? other/file1" >expect &&
+	git -C k status --porcelain >actual &&
+	test_cmp expect actual &&
+	test_fails 128 "contains modified" git workspace remove k &&
+	git -C k reset -q --hard &&
+	git -C k clean -q -f &&
+	test_clean k mine &&
+	git workspace remove k &&
+	git tag -d mine
 '
 
 test_done

@@ -448,12 +448,97 @@ test_expect_success 'names in an index that is split from another' '
 	hook_says .git-workspace dir/gone gone
 '
 
+# usage: differ
+#
+# Makes entries that the base has otherwise: another mode, another object, none.
+differ () {
+	in_index -c core.fsmonitor=false rm --cached other/file &&
+	printf "%s 0\t%s\n" "100755 $(git hash-object repo/file)" file \
+		"100644 $(git hash-object repo/file)" dir/sub/file |
+	in_index -c core.fsmonitor=false update-index --index-info
+}
+
+# The upper layer should have them. If it has not, the overlay shows the base's.
 test_expect_success 'entries that replace some of the base, and deleted ones' '
 	start &&
-	printf "100755 %s 0\tfile\n" "$(git hash-object repo/file)" |
-	in_index -c core.fsmonitor=false update-index --index-info &&
-	in_index -c core.fsmonitor=false rm --cached other/file &&
+	differ &&
+	test-tool dump-split-index gitdir/index >dump &&
+	test_grep "^replacements: ." dump &&
+	test_grep "^deletions: ." dump &&
+	hook_says .git-workspace dir/sub/file file other/file &&
+	mkdir -p state/upper/dir/sub &&
+	>state/upper/dir/sub/file &&
+	>state/upper/file &&
+	>state/upper/other &&
+	hook_says .git-workspace dir/.git-workspace dir/sub/.git-workspace \
+		dir/sub/file file other other/file
+'
+
+test_expect_success 'the same in an index that is not split, or from another' '
+	start &&
+	in_index -c core.fsmonitor=false update-index --no-split-index &&
+	differ &&
+	hook_says .git-workspace dir/sub/file file other/file &&
+	in_index -c core.fsmonitor=false update-index --split-index &&
+	mv repo/.git/sharedindex.* gitdir/ &&
+	hook_says .git-workspace dir/sub/file file other/file
+'
+
+test_expect_success 'entries that only have other stat data are not told' '
+	start &&
+	in_index -c core.fsmonitor=false update-index --refresh &&
+	test-tool dump-split-index gitdir/index >dump &&
+	test_grep "^replacements: ." dump &&
+	hook_says .git-workspace &&
+	differ &&
+	in_index -c core.fsmonitor=false read-tree HEAD &&
 	hook_says .git-workspace
+'
+
+test_expect_success 'many entries, and bitmaps of all sorts' '
+	start &&
+	test_when_finished "rm -f state/base; ln -s ../base state/base" &&
+	mkdir many many/tree &&
+	cp base/token many/ &&
+	one=$(git hash-object repo/file) &&
+	two=$(git hash-object repo/dir/file) &&
+	test_seq 10001 13000 >numbers &&
+	sed "s/.*/100644 $one 0	&/" numbers >all &&
+	rm gitdir/index &&
+	in_index update-index --index-info <all &&
+	in_index -c core.splitIndex=true update-index --split-index &&
+	mv repo/.git/sharedindex.* many/ &&
+	cp many/sharedindex.* gitdir/ &&
+	mv gitdir/index many/index &&
+	rm state/base &&
+	ln -s ../many state/base &&
+	for some in 1p "\$p" 63,66p 1,64p 65,1000p "1~63p;1~2p" "1~7p;70,999p" p
+	do
+		sed -n "$some" numbers | sort -u >changed &&
+		sed "s/.*/100644 $two 0	&/" changed >info &&
+		sed "s/.*/0 $ZERO_OID 0	&/" changed >removed &&
+		for how in info removed
+		do
+			cp many/index gitdir/index &&
+			in_index update-index --index-info <$how &&
+			hook_says .git-workspace $(cat changed) || return 1
+		done || return 1
+	done
+'
+
+test_expect_success 'bitmaps that are broken' '
+	start &&
+	differ &&
+	cp gitdir/index saved &&
+	size=$(wc -c <saved) &&
+	rawsz=$(test_oid rawsz) &&
+	for at in $(test_seq 0 64)
+	do
+		cp saved gitdir/index &&
+		printf "\377" | dd of=gitdir/index bs=1 conv=notrunc \
+			seek=$((size - rawsz - 1 - at)) 2>/dev/null &&
+		hook || return 1
+	done
 '
 
 test_expect_success 'names below a folder that is told are not told again' '
@@ -512,6 +597,7 @@ test_expect_success 'the index that Git names' '
 	) &&
 	mkdir other.gitdir &&
 	mv other.index other.gitdir/index &&
+	cp base/sharedindex.* other.gitdir/ &&
 	(
 		GIT_DIR="$PWD/other.gitdir" &&
 		export GIT_DIR &&
@@ -566,6 +652,25 @@ test_expect_success 'another worktree' '
 	hook_knows_nothing &&
 	mv ws.git ws/.git &&
 	hook_says .git-workspace
+'
+
+test_expect_success PIPE 'what would never answer' '
+	echo / >expect &&
+	for where in ws/.git state/kind base/token gitdir/index
+	do
+		start &&
+		mv $where kept &&
+		mkfifo $where &&
+		(
+			cd ws &&
+			timeout 20 "$PROGRAMS/git-workspace-fsmonitor" \
+				../state 2 "$TOKEN" >../out
+		) &&
+		tr "\0" "\n" <out | sed 1d >actual &&
+		test_cmp expect actual &&
+		rm $where &&
+		mv kept $where || return 1
+	done
 '
 
 test_expect_success 'what is no overlay, nor FUSE' '
@@ -716,6 +821,38 @@ do
 		git -C mounted stash pop &&
 		check &&
 		git -C mounted reset --hard &&
+		git -C mounted clean -f -d &&
+		check &&
+		test_must_be_empty actual
+	'
+
+	# Whoever restores a backup, or a power failure, may have it so.
+	test_expect_success OVERLAY "$kind: what is missing in the upper layer" '
+		echo mine >mounted/dir/file &&
+		echo mine >mounted/other/new &&
+		mkdir mounted/fresh &&
+		echo mine >mounted/fresh/file &&
+		rm mounted/other/more &&
+		git -C mounted add -A &&
+		git -C mounted commit -m mine &&
+		mkdir mounted/dir/sub/untracked &&
+		>mounted/dir/sub/untracked/file &&
+		>mounted/other/untracked &&
+		check &&
+		git -C mounted status &&
+		umount mounted &&
+		cp -pPR real/upper real/saved &&
+		rm -r real/upper/?* &&
+		mount_workspace $options &&
+		check &&
+		test_write_lines dir/file fresh/file other/more other/new >expect &&
+		sed "s/.* //" actual | sort >names &&
+		test_cmp expect names &&
+		umount mounted &&
+		cp -pPR real/saved/other real/upper/ &&
+		mount_workspace $options &&
+		check &&
+		git -C mounted reset --hard HEAD^ &&
 		git -C mounted clean -f -d &&
 		check &&
 		test_must_be_empty actual

@@ -231,49 +231,6 @@ test_expect_success 'index-pack of a file, and verify-pack' '
 	done
 '
 
-test_expect_success 'a large pack is written by a thread, if there may be one' '
-	pack --window=0 <objects >x.pack &&
-	git -C repo rev-parse HEAD:small-1 | pack >small.pack &&
-	for case in "plain x 0" "both x 1" "both small 0"
-	do
-		set -- $case &&
-		rm -f event &&
-		traced "$PWD/event" index_in_way $1 --stdin <$2.pack &&
-		echo 0 >expect &&
-		test_cmp expect got.$1/exit &&
-		test $3 = $(grep -c "thread_start.*pack-spool" event) || return 1
-	done
-'
-
-test_lazy_prereq ULIMIT_FILE_SIZE '
-	(trap "" XFSZ && ulimit -f 100)
-'
-
-# The second pack is not written before it has been parsed; the third one ends
-# early, which is noticed before the next part is to be written.
-test_expect_success ULIMIT_FILE_SIZE 'the pack cannot be written' '
-	pack --window=0 <objects >x.pack &&
-	git -C repo rev-parse HEAD:random | pack >small.pack &&
-	test_copy_bytes 1500000 <x.pack >short.pack &&
-	for threads in 1 2
-	do
-		for i in x small short
-		do
-			rm -rf to &&
-			cp -R empty.git to &&
-			(
-				trap "" XFSZ &&
-				# 50 kB, or 100, depending on the shell
-				ulimit -f 100 &&
-				test_must_fail git -C to index-pack --stdin \
-					--threads=$threads <$i.pack 2>err
-			) &&
-			test_grep "^fatal: write error: " err &&
-			test_line_count = 1 err || return 1
-		done || return 1
-	done
-'
-
 test_expect_success 'a pipe, in pieces' '
 	pack --depth=50 --delta-base-offset <objects >x.pack &&
 	index_in_way plain --stdin <x.pack &&

@@ -193,6 +193,19 @@ test_expect_success ULIMIT_FILE_DESCRIPTORS 'hardly any file descriptors' '
 	)
 '
 
+# Sanitizers need more of it than anybody limits.
+test_lazy_prereq ULIMIT_ADDRESS_SPACE '
+	(ulimit -v 4000000 && test "$(ulimit -v)" = 4000000 && git version)
+'
+
+test_expect_success ULIMIT_ADDRESS_SPACE 'no threads where the address space is limited' '
+	(
+		ulimit -v 4000000 &&
+		same_with_threads -C work status --porcelain &&
+		test_no_threads
+	)
+'
+
 test_expect_success 'pathspecs with attributes are not planned' '
 	test_when_finished "rm work/.gitattributes" &&
 	echo "new some" >work/.gitattributes &&

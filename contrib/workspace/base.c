@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define TOKEN_PREFIX "git-workspace:"
@@ -27,12 +28,18 @@ void *grow(void *data, size_t size)
 
 char *read_small_file(int dir, const char *path, size_t limit, size_t *len)
 {
-	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	/* It might be a FIFO. */
+	int fd = openat(dir, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
 	char *data;
 	ssize_t n = 0;
 
 	if (fd < 0)
 		return NULL;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return NULL;
+	}
 	data = grow(NULL, limit + 2);
 	*len = 0;
 	while (*len <= limit &&

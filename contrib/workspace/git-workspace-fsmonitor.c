@@ -12,14 +12,14 @@
  * with, or for this upper layer on it, as in what Git has written since. With
  * either, Git is told everything that may differ from the base: what is in the
  * upper layer now (upper.c), what the untracked cache believes of folders that
- * the base does not have or not so (untracked.c), and what is in the index but
- * in no layer (below).
+ * the base does not have or not so (untracked.c), and what the index has that
+ * the base has not or not so, whatever the upper layer says (index-view.c).
  * Any other token, such as that of another workspace on the same base, and
  * whatever goes wrong, is answered with "/": all may have changed.
  */
 #define _GNU_SOURCE
 #include "base.h"
-#include "index-file.h"
+#include "index-view.h"
 #include "names.h"
 #include "untracked.h"
 #include "upper.h"
@@ -141,53 +141,6 @@ static int is_mounted_here(int state, const char *kind)
 	return same;
 }
 
-/* The order of an index, except that it only matters that there is one. */
-static int compare_names(const struct index_cursor *a,
-			 const struct index_cursor *b)
-{
-	int cmp;
-
-	if (a->len == b->len)
-		return memcmp(a->name, b->name, a->len);
-	cmp = memcmp(a->name, b->name, a->len < b->len ? a->len : b->len);
-	return cmp ? cmp : a->len < b->len ? -1 : 1;
-}
-
-/*
- * Adds the names of an index that are not in that of the base, if there is
- * one, and that are not covered by what has been said about the upper layer.
- * If a file is not sorted, that makes us add too many. A name may lack a NUL
- * only if it is in buf, which has one.
- */
-static int add_unknown(struct index_cursor *cursor,
-		       const struct index_file *base, struct names *names)
-{
-	struct index_cursor known;
-	int ret, base_ret = 0;
-
-	if (base) {
-		index_begin(&known, base);
-		base_ret = index_next(&known);
-	}
-	while ((ret = index_next(cursor)) > 0) {
-		int cmp = -1;
-
-		while (base_ret > 0 &&
-		       (cmp = compare_names(cursor, &known)) > 0)
-			base_ret = index_next(&known);
-		if (base_ret < 0)
-			break;
-		if (base_ret > 0 && !cmp)
-			continue;
-		if (cursor->len &&
-		    !names_cover(names, cursor->name, cursor->len))
-			names_add(names, cursor->name, cursor->len, "");
-	}
-	if (base)
-		index_end(&known);
-	return base_ret < 0 ? -1 : ret;
-}
-
 /* Reads what comes after the entries. Returns 0, or -1 as index_read_tail(). */
 static int read_tail(const struct index_file *index, struct index_tail *tail)
 {
@@ -200,24 +153,6 @@ static int read_tail(const struct index_file *index, struct index_tail *tail)
 	if (!ret)
 		ret = index_read_tail(&cursor, tail);
 	index_end(&cursor);
-	return ret;
-}
-
-/* Opens the shared index of a base, all names of which the lower layer has. */
-static int open_base_names(const struct base *base, struct index_file *shared)
-{
-	struct index_file index;
-	struct index_tail tail;
-	int ret;
-
-	if (index_open(&index, base->fd, "index", base->hash_size))
-		return -1;
-	ret = read_tail(&index, &tail);
-	if (!ret && (!tail.has_link || tail.has_deletions))
-		ret = -1;
-	index_close(&index);
-	if (!ret)
-		ret = index_open(shared, base->fd, tail.link, base->hash_size);
 	return ret;
 }
 
@@ -243,56 +178,99 @@ static int open_shared(const char *gitdir, const char *index_path,
 }
 
 /*
+ * Adds what differs between the entries of the index and those of the base,
+ * of which this is the shared index, or NULL.
+ */
+static int add_differences(const struct base *base,
+			   const struct index_file *index,
+			   const struct index_tail *tail,
+			   const struct index_file *shared,
+			   struct names *names)
+{
+	struct index_file base_index, base_shared;
+	struct index_tail base_tail;
+	struct index_view ours, theirs;
+	int ret;
+
+	if (index_open(&base_index, base->fd, "index", base->hash_size))
+		return -1;
+	ret = read_tail(&base_index, &base_tail);
+	if (!ret && !base_tail.has_link)
+		ret = -1;
+	if (!ret)
+		ret = index_open(&base_shared, base->fd, base_tail.link,
+				 base->hash_size);
+	if (!ret) {
+		ret = index_view_begin(&ours, index, tail, shared);
+		ret |= index_view_begin(&theirs, &base_index, &base_tail,
+					&base_shared);
+		if (!ret)
+			ret = index_view_diff(&ours, &theirs, names);
+		index_view_end(&ours);
+		index_view_end(&theirs);
+		index_close(&base_shared);
+	}
+	index_close(&base_index);
+	return ret;
+}
+
+/* The same, where the shared index is the base's own. */
+static int add_changes(const struct index_file *index,
+		       const struct index_tail *tail,
+		       const struct index_file *shared, struct names *names)
+{
+	struct index_view view;
+	int ret = index_view_begin(&view, index, tail, shared);
+
+	if (!ret)
+		ret = index_view_changes(&view, names);
+	index_view_end(&view);
+	return ret;
+}
+
+/*
  * Adds what only the index tells.
  *
- * A file that only the upper layer has had leaves no trace there when it is
- * deleted, but Git may have marked its index entry as unchanged before. The
- * index tells of such.
+ * The upper layer should have all files whose index entries are not those of
+ * the base, and a mark for all that are in the base only. It may not have them
+ * any more: a file that only the upper layer has had leaves no trace when it
+ * is deleted, and somebody may have written to the layer while it was not
+ * mounted, or restored it from a backup. Git may have marked such entries as
+ * unchanged before. Likewise with what the untracked cache has.
  *
- * An index that is split from the base's own shared index has all other names
- * in the small part.
+ * While all entries are in the base's own shared index, there is no difference.
  */
 static int add_index_names(const struct base *base, const char *gitdir,
 			   const char *index_path, struct names *names)
 {
-	struct index_file index, shared, known;
-	struct index_cursor cursor;
+	struct index_file index, shared;
 	struct index_tail tail;
-	int ret;
+	int is_base_link, ret;
 
 	if (index_open(&index, AT_FDCWD, index_path, base->hash_size))
 		return -1;
-
-	/* The link comes after the entries, which are few if there is one. */
 	ret = read_tail(&index, &tail);
+	if (!ret && tail.untracked.data)
+		ret = untracked_add(&tail.untracked, base->hash_size, names);
 	if (ret)
 		goto out;
-
-	if (names->folders && tail.untracked.data &&
-	    untracked_add(&tail.untracked, base->hash_size, names)) {
-		ret = -1;
+	is_base_link = tail.has_link &&
+		!faccessat(base->fd, tail.link, F_OK, 0);
+	if (is_base_link && !index.nr && !tail.has_deletions)
+		goto out;
+	if (!tail.has_link) {
+		ret = add_differences(base, &index, &tail, NULL, names);
 		goto out;
 	}
-
-	index_begin(&cursor, &index);
-	if (tail.has_link && !faccessat(base->fd, tail.link, F_OK, 0)) {
-		ret = add_unknown(&cursor, NULL, names);
-	} else if (!(ret = open_base_names(base, &known))) {
-		ret = add_unknown(&cursor, &known, names);
-		if (!ret && tail.has_link)
-			ret = open_shared(gitdir, index_path, tail.link,
-					  base->hash_size, &shared);
-		if (!ret && tail.has_link) {
-			struct index_cursor more;
-
-			index_begin(&more, &shared);
-			ret = add_unknown(&more, &known, names);
-			index_end(&more);
-			index_close(&shared);
-		}
-		index_close(&known);
-	}
-	index_end(&cursor);
+	ret = open_shared(gitdir, index_path, tail.link, base->hash_size,
+			  &shared);
+	if (ret)
+		goto out;
+	if (is_base_link)
+		ret = add_changes(&index, &tail, &shared, names);
+	else
+		ret = add_differences(base, &index, &tail, &shared, names);
+	index_close(&shared);
 out:
 	index_close(&index);
 	return ret;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Read the names and the extensions of an index file; see index-file.h.
+ * Read the entries and the extensions of an index file; see index-file.h.
  */
 #define _GNU_SOURCE
 #include "index-file.h"
@@ -16,10 +16,11 @@
 
 #define HEADER_SIZE 12
 #define STAT_DATA_SIZE 40
+#define MODE_OFFSET 24
 #define FLAG_EXTENDED 0x4000
 #define FLAG_NAME_LEN 0x0fff
 
-static uint32_t get_be32(const unsigned char *p)
+uint32_t get_be32(const unsigned char *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
 		(uint32_t)p[2] << 8 | p[3];
@@ -30,7 +31,8 @@ int index_open(struct index_file *file, int dir, const char *path,
 {
 	struct stat st;
 	void *map = MAP_FAILED;
-	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	/* It might be a FIFO. */
+	int fd = openat(dir, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0)
 		return -1;
@@ -108,20 +110,20 @@ static int next_compressed(struct index_cursor *cursor,
 	const unsigned char *nul;
 	size_t strip, len;
 
-	if (read_varint(&p, end, &strip) || strip > cursor->len)
+	if (read_varint(&p, end, &strip) || strip > cursor->entry.len)
 		return -1;
 	nul = memchr(p, '\0', end - p);
 	if (!nul)
 		return -1;
-	len = cursor->len - strip + (nul - p);
+	len = cursor->entry.len - strip + (nul - p);
 	if (len >= cursor->alloc) {
 		cursor->alloc = 2 * len + 256;
 		cursor->buf = grow(cursor->buf, cursor->alloc);
 	}
-	memcpy(cursor->buf + cursor->len - strip, p, nul - p);
+	memcpy(cursor->buf + cursor->entry.len - strip, p, nul - p);
 	cursor->buf[len] = '\0';
-	cursor->name = cursor->buf;
-	cursor->len = len;
+	cursor->entry.name = cursor->buf;
+	cursor->entry.len = len;
 	cursor->pos = nul + 1 - cursor->file->data;
 	return 1;
 }
@@ -142,6 +144,9 @@ int index_next(struct index_cursor *cursor)
 	if ((size_t)(end - start) < fixed + 2)
 		return -1;
 	flags = start[fixed - 2] << 8 | start[fixed - 1];
+	cursor->entry.mode = get_be32(start + MODE_OFFSET);
+	cursor->entry.oid = start + STAT_DATA_SIZE;
+	cursor->entry.flags = flags;
 	if (flags & FLAG_EXTENDED) {
 		if (file->version < 3)
 			return -1;
@@ -163,8 +168,8 @@ int index_next(struct index_cursor *cursor)
 	fixed = (fixed + len + 8) & ~(size_t)7;
 	if ((size_t)(end - start) < fixed || p[len])
 		return -1;
-	cursor->name = (const char *)p;
-	cursor->len = len;
+	cursor->entry.name = (const char *)p;
+	cursor->entry.len = len;
 	cursor->pos += fixed;
 	return 1;
 }
@@ -210,6 +215,8 @@ static int parse_link(const struct index_extension *extension,
 			is_null = 0;
 	}
 	tail->has_link = !is_null;
+	tail->bitmaps = p + hash_size;
+	tail->bitmaps_end = p + extension->len;
 	if (extension->len > hash_size) {
 		if (extension->len < hash_size + 4)
 			return -1;

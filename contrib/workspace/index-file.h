@@ -3,7 +3,7 @@
 #define WORKSPACE_INDEX_FILE_H
 /*
  * Read an index file of Git, in the versions 2, 3 and 4 that
- * gitformat-index(5) describes: the names of its entries, then its
+ * gitformat-index(5) describes: its entries, then its
  * extensions. Nothing in the file is trusted.
  */
 
@@ -27,12 +27,19 @@ int index_open(struct index_file *file, int dir, const char *path,
 
 void index_close(struct index_file *file);
 
+struct index_entry {
+	const char *name;	/* it may lack a NUL */
+	size_t len;
+	const unsigned char *oid;
+	uint32_t mode;
+	unsigned int flags;	/* without those that are extended */
+};
+
 struct index_cursor {
 	const struct index_file *file;
 	size_t pos;		/* of what comes next */
 	uint32_t left;		/* entries that come */
-	const char *name;	/* of this entry; it may lack a NUL */
-	size_t len;
+	struct index_entry entry;
 	char *buf;		/* holds the name in version 4 */
 	size_t alloc;
 };
@@ -41,7 +48,7 @@ void index_begin(struct index_cursor *cursor, const struct index_file *file);
 
 /*
  * Moves to the next entry. Returns 1, 0 if there is none, or -1 if the file is
- * broken. The name is valid up to the next call. An entry that replaces one
+ * broken. The entry is valid up to the next call. An entry that replaces one
  * in a shared index has an empty name.
  */
 int index_next(struct index_cursor *cursor);
@@ -70,6 +77,7 @@ struct index_tail {
 	int has_link;		/* whether there is a shared index at all */
 	int has_deletions;	/* whether some of its entries do not count */
 	char link[SHARED_NAME_SIZE];
+	const unsigned char *bitmaps, *bitmaps_end;	/* of a split index */
 	struct index_extension untracked;	/* data is NULL without */
 };
 
@@ -79,6 +87,9 @@ struct index_tail {
  * needs an extension that we do not know.
  */
 int index_read_tail(struct index_cursor *cursor, struct index_tail *tail);
+
+/* Reads 32 bits, the highest ones first. */
+uint32_t get_be32(const unsigned char *p);
 
 /*
  * Reads a number in the variable width encoding of gitformat-pack(5), and

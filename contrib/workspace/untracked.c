@@ -141,18 +141,21 @@ int untracked_add(const struct index_extension *extension, size_t hash_size,
 	ret = -1;
 	do {
 		size_t files, folders;
+		int has_files;
 		const char *name;
 
 		if (read_varint(&in.p, in.end, &files) ||
 		    read_varint(&in.p, in.end, &folders) ||
 		    !(name = read_string(&in)))
 			goto out;
+		has_files = !!files;
 		while (files--)
 			if (!read_string(&in))
 				goto out;
 
 		set_path(&path, nr ? levels[nr - 1].path_len : 0, name);
-		if (path.len && names_cover(names, path.buf, path.len)) {
+		if (path.len && (has_files || names_cover(names, path.buf,
+							  path.len))) {
 			if (!is_safe(&path))
 				goto out;
 			names_add(names, path.buf, path.len, NO_SUCH_NAME);

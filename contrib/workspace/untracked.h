@@ -11,7 +11,8 @@
 
 /*
  * Adds to names a name in each folder of the cache that is at or below one
- * that names_cover() knows. Returns 0, or -1 if the extension is broken, or if
+ * that names_cover() knows, or that has untracked files, as the base's have
+ * none. Returns 0, or -1 if the extension is broken, or if
  * there is no name that Git would take.
  */
 int untracked_add(const struct index_extension *extension, size_t hash_size,

@@ -48,6 +48,7 @@ static const char *const processes[] = {
 	"--delay=GLOB --fail=GLOB --how=late",
 	"--delay=* --fail=GLOB --list=missing", "--delay=GLOB --list=invalid",
 	"--delay=GLOB --list=die", "--delay=GLOB --list=error",
+	"--delay=GLOB --list=late-invalid", "--delay=* --list=late-die",
 	"--fail=GLOB --how=error", "--fail=GLOB --how=error",
 	"--fail=GLOB --how=late", "--fail=GLOB --how=unknown",
 	"--fail=GLOB --how=die", "--fail=GLOB --how=cut", "--fail=GLOB --how=noise",

@@ -50,7 +50,7 @@ static const struct option options[] = {
 		   "error, abort, late, unknown, cut, die, early, noise"),
 	OPT_STRING(0, "list", &list, "how",
 		   "one at a time, missing those to fail on, one that is invalid, "
-		   "die, error"),
+		   "die, error, or late-invalid, late-die, late-error when nothing is left"),
 	OPT_BOOL(0, "log-lists", &log_lists, "log how many are held when they are asked for"),
 	OPT_END()
 };
@@ -268,7 +268,8 @@ static void list_available(void)
 		log_request("list", held.buf, &none);
 		strbuf_release(&held);
 	}
-	if (!strcmp(list, "die"))
+	if (!strcmp(list, "die") ||
+	    (!strcmp(list, "late-die") && !delayed.nr))
 		quit(0);
 	for_each_string_list_item(item, &delayed) {
 		struct output *output = item->util;
@@ -280,7 +281,8 @@ static void list_available(void)
 		output->listed = 1;
 		nr++;
 	}
-	if (nr && !strcmp(list, "invalid"))
+	if ((nr && !strcmp(list, "invalid")) ||
+	    (!delayed.nr && !strcmp(list, "late-invalid")))
 		packet_write_fmt(1, "pathname=no/such/path\n");
 	packet_flush(1);
 	send_status("success");
@@ -371,7 +373,8 @@ static int serve(void)
 		if (!more)
 			return 0;
 		if (!strcmp(r.command, "list_available_blobs")) {
-			if (!strcmp(list, "error"))
+			if (!strcmp(list, "error") ||
+			    (!strcmp(list, "late-error") && !delayed.nr))
 				refuse_list();
 			else
 				list_available();

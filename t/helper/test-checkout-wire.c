@@ -36,19 +36,19 @@ static uint32_t parse_number(const char *s, int base)
 	return n;
 }
 
-/* <number>:<path>, with the stat data of what is at the path now. */
-static uint32_t parse_file(char *value, int base, struct stat_data *sd)
+/* <mode>:<path>: the file that is at the path now may be replaced. */
+static void parse_old(struct checkout_item *item, char *value)
 {
 	char *path = strchr(value, ':');
 	struct stat st;
 
 	if (!path)
-		die("<number>:<path> expected");
+		die("old=<mode>:<path> expected");
 	*path++ = '\0';
+	item->old_mode = parse_number(value, 8);
 	if (lstat(path, &st))
 		die_errno("cannot lstat '%s'", path);
-	fill_stat_data(sd, &st);
-	return parse_number(value, base);
+	fill_stat_data(&item->old_sd, &st);
 }
 
 /* Is it one of the options that say which filter there is? */
@@ -84,8 +84,8 @@ static int parse_filter(struct checkout_conversion *conv, const char *word)
  *	delay=<command>: a process that may delay its answer
  *	required: the filter is
  *	ident
- *	old=<mode>:<path>: the file that is there now may be replaced
- *	donor=<number>:<path>: it may be cloned
+ *	old=<mode>:<path>
+ *	donor=<number>: it may have the file
  *
  * Changes the line, and points into it.
  */
@@ -122,11 +122,9 @@ static void parse_item(struct checkout_item *item, char *line)
 		else if (parse_filter(&item->conv, word))
 			; /* done */
 		else if (starts_with(word, "old="))
-			item->old_mode = parse_file(word + strlen("old="), 8,
-						    &item->old_sd);
-		else if (starts_with(word, "donor="))
-			item->donor = parse_file(word + strlen("donor="), 10,
-						 &item->donor_sd);
+			parse_old(item, word + strlen("old="));
+		else if (skip_prefix(word, "donor=", &value))
+			item->donor = parse_number(value, 10);
 		else
 			die("unknown option '%s'", word);
 	}
@@ -228,11 +226,32 @@ static void decode(int batches)
 	strbuf_release(&in);
 }
 
-/*
- * <mode> SP <oid> [SP <old stat data>]... TAB <path>
- *
- * for each item.
- */
+/* <number> SP <mode> SP <oid> TAB <path> */
+static void list_items(struct wire_cursor *cursor)
+{
+	struct checkout_item item;
+	int ret;
+
+	while ((ret = wire_get_item(cursor, &item, the_hash_algo)) > 0)
+		printf("%u %o %s\t%s\n", (unsigned)item.id,
+		       (unsigned)item.mode, oid_to_hex(&item.oid), item.path);
+	if (ret < 0)
+		die("malformed item");
+}
+
+/* "donor" TAB <path> */
+static void list_paths(struct wire_cursor *cursor)
+{
+	const char *path;
+	int ret;
+
+	while ((ret = wire_get_path(cursor, &path)) > 0)
+		printf("donor\t%s\n", path);
+	if (ret < 0)
+		die("malformed path");
+}
+
+/* What the lister of donors says. */
 static void list(void)
 {
 	struct strbuf in = STRBUF_INIT;
@@ -243,23 +262,17 @@ static void list(void)
 	while (pos < in.len) {
 		struct wire_frame frame;
 		struct wire_cursor cursor;
-		struct checkout_item item;
 		ssize_t n = wire_next_frame(in.buf + pos, in.len - pos, &frame);
-		int ret;
 
-		if (n <= 0 || frame.type != WIRE_ITEMS)
-			die("malformed or truncated frame, or no items");
+		if (n <= 0)
+			die("malformed or truncated frame");
 		wire_open_frame(&cursor, &frame);
-		while ((ret = wire_get_item(&cursor, &item,
-					    the_hash_algo)) > 0) {
-			printf("%o %s", (unsigned)item.mode,
-			       oid_to_hex(&item.oid));
-			if (item.old_mode)
-				print_sd(&item.old_sd);
-			printf("\t%s\n", item.path);
-		}
-		if (ret < 0)
-			die("malformed item");
+		if (frame.type == WIRE_DONORS)
+			list_paths(&cursor);
+		else if (frame.type == WIRE_ITEMS)
+			list_items(&cursor);
+		else
+			die("this is no list");
 		pos += n;
 	}
 	strbuf_release(&in);

@@ -329,6 +329,29 @@ void test_loop_waiting__slices(void)
 	strbuf_release(&files.wrong);
 }
 
+/* There may then be as many as the caller asks for, and no more. */
+void test_loop_waiting__limited(void)
+{
+#ifdef RLIMIT_AS
+	struct rounds waiting = { .wait_us = 3000 };
+	struct rlimit old, limit;
+	int threads, n;
+
+	cl_must_pass(getrlimit(RLIMIT_AS, &old));
+	limit = old;
+	/* too much to fail for, but a limit */
+	limit.rlim_cur = RLIM_INFINITY / 4;
+	if (setrlimit(RLIMIT_AS, &limit))
+		cl_skip();
+	n = run(&waiting, 300, 2, &threads);
+	cl_must_pass(setrlimit(RLIMIT_AS, &old));
+	cl_assert_equal_i(n, 300);
+	cl_assert_equal_i(threads, 2);
+#else
+	cl_skip();
+#endif
+}
+
 void test_loop_waiting__try(void)
 {
 	struct rounds fast = { 0 };

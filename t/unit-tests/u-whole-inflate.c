@@ -4,14 +4,22 @@
  */
 #include "unit-test.h"
 #include "git-zlib.h"
+#include "lib-random-deflate.h"
+#include "parse.h"
 #include "strbuf.h"
 #include "whole-inflate.h"
 
-static struct whole_inflater *inflater;
+#ifdef USE_LIBDEFLATE
+#include <libdeflate.h>
+#endif
+
+static struct whole_inflater *inflater;		/* a lenient one */
+static struct whole_inflater *strict;
 
 void test_whole_inflate__initialize(void)
 {
-	inflater = whole_inflater_new();
+	inflater = whole_inflater_new_lenient();
+	strict = whole_inflater_new();
 	if (!inflater)
 		cl_skip(); /* built without USE_LIBDEFLATE */
 }
@@ -19,7 +27,8 @@ void test_whole_inflate__initialize(void)
 void test_whole_inflate__cleanup(void)
 {
 	whole_inflater_free(inflater);
-	inflater = NULL;
+	whole_inflater_free(strict);
+	inflater = strict = NULL;
 }
 
 /* Lengths of texts; up to SHORT, each bit is damaged. */
@@ -72,7 +81,8 @@ static int zlib_accepts(const char *in, size_t in_len, char *out, size_t size)
  * Inflate from and to buffers of exactly the given lengths, so that a checker
  * of memory accesses notices what goes beyond.
  */
-static int inflate_exactly(const char *in, size_t in_len,
+static int inflate_exactly(struct whole_inflater *inflater,
+			   const char *in, size_t in_len,
 			   const struct strbuf *expect, size_t *in_used)
 {
 	char *in_copy = xmemdupz(in, in_len);
@@ -105,13 +115,13 @@ static void check_round_trip(size_t len, int level)
 	deflate_text(&z, &text, level);
 	z_len = z.len;
 
-	CHECK(!inflate_exactly(z.buf, z.len, &text, &in_used));
+	CHECK(!inflate_exactly(inflater, z.buf, z.len, &text, &in_used));
 	CHECK(in_used == z_len);
 
 	/* What follows is left alone, but does no harm. */
 	strbuf_addstr(&z, "something else");
 	in_used = 0;
-	CHECK(!inflate_exactly(z.buf, z.len, &text, &in_used));
+	CHECK(!inflate_exactly(inflater, z.buf, z.len, &text, &in_used));
 	CHECK(in_used == z_len);
 
 	/* more room than needed: fine only if the caller asks how much */
@@ -147,7 +157,7 @@ static void check_truncated(size_t len, int level)
 	make_text(&text, len);
 	deflate_text(&z, &text, level);
 	for (size_t i = 0; i < z.len; i++)
-		if (inflate_exactly(z.buf, i, &text, NULL) != -1)
+		if (inflate_exactly(inflater, z.buf, i, &text, NULL) != -1)
 			cl_failf("%"PRIuMAX" bytes, level %d, cut after byte %"
 				 PRIuMAX, (uintmax_t)len, level, (uintmax_t)i);
 	strbuf_release(&text);
@@ -163,15 +173,17 @@ static void check_flipped_bit(size_t len, int level)
 	deflate_text(&z, &text, level);
 	for (size_t i = 0; i < z.len * 8; i++) {
 		char *out = xmalloc(len);
-		int zlib, ours;
+		int zlib, ours, ours_strict;
 
 		z.buf[i / 8] ^= 1 << i % 8;
 		zlib = zlib_accepts(z.buf, z.len, out, len);
 		/* this compares with the right content as well */
-		ours = !inflate_exactly(z.buf, z.len, &text, NULL);
+		ours = !inflate_exactly(inflater, z.buf, z.len, &text, NULL);
+		ours_strict = !inflate_exactly(strict, z.buf, z.len, &text,
+					       NULL);
 		z.buf[i / 8] ^= 1 << i % 8;
 		/* the other way round it can happen, see whole-inflate.h */
-		if (zlib && !ours)
+		if ((zlib && !ours) || (!zlib && ours_strict))
 			cl_failf("%"PRIuMAX" bytes, level %d, flipped bit %"
 				 PRIuMAX": %d, zlib %d", (uintmax_t)len, level,
 				 (uintmax_t)i, ours, zlib);
@@ -237,4 +249,140 @@ void test_whole_inflate__crc32(void)
 	}
 	cl_assert_equal_u(whole_crc32(17, NULL, 0), 17);
 	strbuf_release(&text);
+}
+
+#ifdef USE_LIBDEFLATE
+
+#define MAX_INFLATED 200000
+
+/*
+ * Make a zlib stream of what was deflated, with the checksum of what libdeflate
+ * inflates it to, as one who wants it to be accepted would do. Return how much
+ * that is; if it is nothing, the rest does not matter.
+ */
+static size_t seal(struct libdeflate_decompressor *d, struct strbuf *z,
+		   const struct strbuf *raw, unsigned char *out,
+		   uint64_t *state)
+{
+	/* now and then, a small window, a dictionary, a wrong check */
+	static const unsigned char headers[][2] = {
+		{ 0x18, 0x19 }, { 0x78, 0xbb }, { 0x78, 0x02 }, { 0x88, 0x1c }
+	};
+	uint32_t which = random_below(state, 200);
+	const unsigned char *hdr = (const unsigned char *)"\x78\x9c";
+	size_t used = raw->len, size = 0;
+	uint32_t check;
+
+	if (which < ARRAY_SIZE(headers))
+		hdr = headers[which];
+	if (libdeflate_deflate_decompress_ex(d, raw->buf, raw->len, out,
+					     MAX_INFLATED, &used, &size))
+		size = 0;
+	check = htonl(libdeflate_adler32(1, out, size));
+	strbuf_add(z, hdr, 2);
+	strbuf_add(z, raw->buf, used);
+	strbuf_add(z, &check, sizeof(check));
+	return size;
+}
+
+static void mutate(struct strbuf *raw, uint64_t *state)
+{
+	for (int i = random_below(state, 4); i >= 0 && raw->len; i--) {
+		/* Headers of blocks are what matters most. */
+		size_t max = random_below(state, 2) || raw->len < 90 ?
+			raw->len : 90;
+		size_t pos = random_below(state, max);
+
+		if (random_below(state, 8))
+			raw->buf[pos] ^= 1 << random_below(state, 8);
+		else if (random_below(state, 4))
+			raw->buf[pos] = random_below(state, 256);
+		else
+			strbuf_setlen(raw, pos);
+	}
+}
+
+/* How often something happened. */
+struct seen {
+	unsigned long zlib, strict, lenient;
+	unsigned long litlens, dists, numbers;
+};
+
+static void compare(uint64_t seed, struct libdeflate_decompressor *d,
+		    struct seen *seen)
+{
+	static unsigned char expect[MAX_INFLATED], out[MAX_INFLATED];
+	struct strbuf raw = STRBUF_INIT, z = STRBUF_INIT;
+	uint64_t state = seed;
+	z_stream s = { 0 };
+	size_t size, used;
+	int zlib;
+
+	random_deflate(&raw, &state);
+	if (!random_below(&state, 3))
+		mutate(&raw, &state);
+	size = seal(d, &z, &raw, expect, &state);
+
+	cl_must_pass(inflateInit(&s));
+	s.next_in = (Bytef *)z.buf;
+	s.avail_in = z.len;
+	s.next_out = out;
+	s.avail_out = size;
+	zlib = inflate(&s, Z_FINISH) == Z_STREAM_END && s.total_out == size;
+	if (zlib && memcmp(out, expect, size))
+		cl_failf("stream %"PRIuMAX": zlib makes something else of it",
+			 (uintmax_t)seed);
+	seen->zlib += zlib;
+
+	memset(out, 0, size);
+	if (!whole_inflate(strict, z.buf, z.len, out, size, NULL, &used)) {
+		seen->strict++;
+		if (!zlib)
+			cl_failf("stream %"PRIuMAX": zlib says: %s",
+				 (uintmax_t)seed, s.msg ? s.msg : "too short");
+		if (used != s.total_in || memcmp(out, expect, size))
+			cl_failf("stream %"PRIuMAX": something else",
+				 (uintmax_t)seed);
+	}
+	if (!whole_inflate(inflater, z.buf, z.len, out, size, NULL, NULL) &&
+	    !zlib) {
+		const char *msg = s.msg ? s.msg : "";
+
+		seen->lenient++;
+		seen->litlens += !strcmp(msg, "invalid literal/length code");
+		seen->dists += !strcmp(msg, "invalid distance code");
+		seen->numbers += starts_with(msg, "too many length or dist");
+	}
+	inflateEnd(&s);
+	strbuf_release(&raw);
+	strbuf_release(&z);
+}
+
+static void compare_random_streams(void)
+{
+	unsigned long n = git_env_ulong("GIT_TEST_DEFLATE_STREAMS", 20000);
+	struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
+	struct seen seen = { 0 };
+
+	for (unsigned long i = 0; i < n; i++)
+		compare(i, d, &seen);
+	libdeflate_free_decompressor(d);
+
+	/* Is there anything that could have been found? */
+	if (n >= 20000) {
+		cl_assert(seen.zlib > n / 5);
+		cl_assert(seen.strict > n / 10);
+		cl_assert(seen.lenient > n / 100);
+		cl_assert(seen.litlens && seen.dists && seen.numbers);
+	}
+}
+
+#endif
+
+/* With GIT_TEST_DEFLATE_STREAMS=<n>, that many; see t/README. */
+void test_whole_inflate__random_streams(void)
+{
+#ifdef USE_LIBDEFLATE
+	compare_random_streams();
+#endif
 }

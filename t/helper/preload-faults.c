@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A library for LD_PRELOAD, for tests of system calls that fail in ways in which
+ * file systems of tests do not. FAULTS in the environment has one word:
+ *
+ *   create	the file is made, but open() says EINTR
+ *   close	the file is closed, but close() says EINTR
+ *   quota	write() says EDQUOT
+ *
+ * All of that is for files that are created with O_EXCL outside of ".git", and
+ * for each FAULTS_NTH of them (the first, and each, unless set). What is
+ * done is appended to FAULTS_LOG. Tests build it themselves; see
+ * lib-faulty-calls.sh.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MAX_FDS 1024
+
+/* Which descriptors are of files that something is to be wrong with? */
+static char is_faulty[MAX_FDS];
+
+static int want(const char *fault)
+{
+	const char *faults = getenv("FAULTS");
+
+	return faults && !strcmp(faults, fault);
+}
+
+static void note(const char *what, const char *path)
+{
+	const char *name = getenv("FAULTS_LOG");
+	int saved_errno = errno;
+	FILE *log = name ? fopen(name, "a") : NULL;
+
+	if (log) {
+		fprintf(log, "%s %s\n", what, path);
+		fclose(log);
+	}
+	errno = saved_errno;
+}
+
+static int is_chosen(const char *path, int flags)
+{
+	static int created;
+	const char *nth = getenv("FAULTS_NTH");
+
+	return (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) &&
+		!strstr(path, ".git") &&
+		++created % (nth ? atoi(nth) : 1) == 0;
+}
+
+static int open_at(int dir, const char *path, int flags, mode_t mode)
+{
+	int chosen = is_chosen(path, flags);
+	int fd = syscall(SYS_openat, dir, path, flags, mode);
+
+	if (fd < 0 || fd >= MAX_FDS)
+		return fd;
+	if (chosen)
+		note("open", path);
+	if (chosen && want("create")) {
+		syscall(SYS_close, fd);
+		errno = EINTR;
+		return -1;
+	}
+	is_faulty[fd] = chosen;
+	return fd;
+}
+
+#define NO_DIR
+#define DIR_ARG int dir,
+#define DEFINE_OPEN(name, arg, dir) \
+int name(arg const char *path, int flags, ...) \
+{ \
+	mode_t mode = 0; \
+	va_list ap; \
+\
+	if (flags & O_CREAT) { \
+		va_start(ap, flags); \
+		mode = va_arg(ap, int); \
+		va_end(ap); \
+	} \
+	return open_at(dir, path, flags, mode); \
+}
+
+DEFINE_OPEN(open, NO_DIR, AT_FDCWD)
+DEFINE_OPEN(openat, DIR_ARG, dir)
+#ifdef __GLIBC__
+DEFINE_OPEN(open64, NO_DIR, AT_FDCWD)
+DEFINE_OPEN(openat64, DIR_ARG, dir)
+#endif
+
+int close(int fd)
+{
+	int ret = syscall(SYS_close, fd);
+
+	if (fd < 0 || fd >= MAX_FDS || !is_faulty[fd])
+		return ret;
+	is_faulty[fd] = 0;
+	if (!ret && want("close")) {
+		errno = EINTR;
+		ret = -1;
+	}
+	return ret;
+}
+
+ssize_t write(int fd, const void *buf, size_t len)
+{
+	if (fd >= 0 && fd < MAX_FDS && is_faulty[fd] && want("quota")) {
+		errno = EDQUOT;
+		return -1;
+	}
+	return syscall(SYS_write, fd, buf, len);
+}
+
+__attribute__((constructor))
+static void loaded(void)
+{
+	if (want("none"))
+		note("loaded", "");
+}
