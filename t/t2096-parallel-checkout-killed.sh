@@ -144,7 +144,11 @@ do
 		read -r word checkout worker pid rest <warnings &&
 		kill -$signal $main &&
 		! wait $main &&
-		continue_worker $pid &&
+		# otherwise, it was killed
+		if test $signal = KILL
+		then
+			continue_worker $pid
+		fi &&
 		wait_until is_gone $(cat pids) &&
 		if test $signal = KILL
 		then
