@@ -151,13 +151,13 @@ do
 	# Not a word about "already exists", nor about paths that collide.
 	test_expect_success PRELOAD_FAULTS "creations that are interrupted, ${config:-nothing set}" '
 		rm -rf clone &&
-		FAULTS_NTH=3 with_faults create \
+		test_env FAULTS_NTH=3 with_faults create \
 			git $config clone -q repo clone 2>err &&
 		test_line_count -gt 5 faults &&
 		test_must_be_empty err &&
 		git -C clone diff --exit-code two -- &&
 		rm -r clone/a clone/d &&
-		FAULTS_NTH=3 with_faults create \
+		test_env FAULTS_NTH=3 with_faults create \
 			git -C clone $config checkout-index -a 2>err &&
 		test_line_count -gt 5 faults &&
 		test_must_be_empty err &&

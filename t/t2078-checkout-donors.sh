@@ -130,7 +130,7 @@ test_expect_success 'of two donors, what they do not agree about is listed twice
 		lists 1 main &&
 		lists 2 other | grep -e "big$" -e "only$" -e "script$"
 	} | sort -s -k 4 >expect &&
-	LC_ALL=C sort -t "	" -k 2,2 -s listed >actual &&
+	sort -t "	" -k 2,2 -s listed >actual &&
 	test_cmp listed actual &&
 	sort expect >expect.sorted &&
 	sort listed >actual &&
