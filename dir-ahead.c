@@ -121,27 +121,18 @@ void dir_ahead_free(struct dir_ahead *ahead)
 
 /* -- what a thread does -- */
 
-/* What is not listed is not there, unless we may not look at all. */
-static int all_may_search(const struct dir_ahead_dir *dir, const char *path)
-{
-	struct stat st = dir->st;
-
-	return (dir->has & DIR_AHEAD_STAT || !stat(path, &st)) &&
-		(st.st_mode & 0111) == 0111;
-}
-
 /*
- * Returns whether the ignore file has to be opened. Of what looks like
- * another repository, there is no list: the walk may not want one. Nor is there
- * of what has very many files.
+ * Returns whether the ignore file is to be opened. That is not asked of the
+ * list, which may be older than the file on a file system that keeps lists.
+ *
+ * Of what looks like another repository, there is no list: the walk may not want
+ * one. Nor is there of what has very many files.
  */
 static int read_list(const struct dir_ahead *ahead, struct dir_ahead_dir *dir)
 {
 	const char *path = *dir->path ? dir->path : ".";
 	DIR *stream = opendir(path);
-	enum dir_ahead_ignore ignore = DIR_AHEAD_IGNORE_ABSENT;
 	struct dirent *e;
-	int may_have_ignore = 0;
 
 	if (!stream)
 		return 0;
@@ -151,29 +142,13 @@ static int read_list(const struct dir_ahead *ahead, struct dir_ahead_dir *dir)
 			break;
 		strbuf_addch(&dir->list, DTYPE(e));
 		strbuf_add(&dir->list, e->d_name, strlen(e->d_name) + 1);
-
-		/* The file system may not care about case. */
-		if (ahead->ignore_name &&
-		    !strcasecmp(e->d_name, ahead->ignore_name)) {
-			ignore = DIR_AHEAD_IGNORE_UNKNOWN;
-			may_have_ignore |= DTYPE(e) == DT_REG;
-		}
 	}
-	if (e || errno) {
+	if (e || errno)
 		strbuf_release(&dir->list);
-		may_have_ignore = 0;
-	} else {
+	else
 		dir->has |= DIR_AHEAD_LIST;
-		if (!ahead->ignore_name)
-			; /* nobody asks */
-		else if (ignore != DIR_AHEAD_IGNORE_ABSENT ||
-			 all_may_search(dir, path))
-			dir->ignore = ignore;
-		else
-			may_have_ignore = 1;
-	}
 	closedir(stream);
-	return may_have_ignore;
+	return dir->has & DIR_AHEAD_LIST && ahead->ignore_name;
 }
 
 static void read_ignore(const struct dir_ahead *ahead,

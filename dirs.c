@@ -229,12 +229,13 @@ static int undo_creation(struct dir_handles *dirs, const char *name)
 	return dirs_unlink(dirs, name) && errno != ENOENT ? -1 : 0;
 }
 
-int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
+static int create_file(struct dir_handles *dirs, const char *name, int access,
+		       mode_t mode)
 {
 	int fd = -1;
 
 	for (int i = 0; i < CREATE_ATTEMPTS; i++) {
-		fd = open_in_current(dirs, name, O_WRONLY | O_CREAT | O_EXCL |
+		fd = open_in_current(dirs, name, access | O_CREAT | O_EXCL |
 				     O_NOFOLLOW, mode);
 		if (fd >= 0 || errno != EINTR)
 			break;
@@ -246,11 +247,15 @@ int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
 	return fd;
 }
 
+int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
+{
+	return create_file(dirs, name, O_WRONLY, mode);
+}
+
 int dirs_create_readable(struct dir_handles *dirs, const char *name,
 			 mode_t mode)
 {
-	return open_in_current(dirs, name,
-			       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+	return create_file(dirs, name, O_RDWR, mode);
 }
 
 static int open_file(struct dir_handles *dirs, const char *name)
@@ -269,10 +274,34 @@ int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)
 	return fstatat(current_fd(dirs), name, st, AT_SYMLINK_NOFOLLOW);
 }
 
+/* Is this a symbolic link to the target? */
+static int is_link_to(struct dir_handles *dirs, const char *name,
+		      const char *target)
+{
+	size_t len = strlen(target);
+	char *buf = xmalloc(len + 1);
+	int ret = readlinkat(current_fd(dirs), name, buf, len + 1) ==
+		(ssize_t)len && !memcmp(buf, target, len);
+
+	free(buf);
+	return ret;
+}
+
 int dirs_symlink(struct dir_handles *dirs, const char *target,
 		 const char *name)
 {
-	return symlinkat(target, current_fd(dirs), name);
+	int ret = symlinkat(target, current_fd(dirs), name);
+
+	for (int i = 1; ret && errno == EINTR && i < CREATE_ATTEMPTS; i++) {
+		ret = symlinkat(target, current_fd(dirs), name);
+
+		/* The attempt that was interrupted may have made it. */
+		if (ret && errno == EEXIST) {
+			ret = is_link_to(dirs, name, target) ? 0 : -1;
+			errno = EEXIST;
+		}
+	}
+	return ret;
 }
 
 int dirs_unlink(struct dir_handles *dirs, const char *name)
@@ -315,12 +344,19 @@ void dirs_forget(struct dir_handles *dirs)
 	strbuf_reset(&dirs->path);
 }
 
-/* The path of `name` in the current directory; valid until the next call. */
+/*
+ * The path of `name` in the current directory; valid until the next call. When
+ * asked for the same once more, it only copies bytes, as it may have to in the
+ * handler of a signal.
+ */
 static const char *whole_path(struct dir_handles *dirs, const char *name)
 {
 	strbuf_reset(&dirs->whole);
-	strbuf_addf(&dirs->whole, "%s%s%s%s", dirs->root.buf, dirs->path.buf,
-		    dirs->path.len ? "/" : "", name);
+	strbuf_addbuf(&dirs->whole, &dirs->root);
+	strbuf_addbuf(&dirs->whole, &dirs->path);
+	if (dirs->path.len)
+		strbuf_addch(&dirs->whole, '/');
+	strbuf_addstr(&dirs->whole, name);
 	return dirs->whole.buf;
 }
 

@@ -127,6 +127,8 @@ int dirs_create_readable(struct dir_handles *dirs, const char *name,
 int dirs_open(struct dir_handles *dirs, const char *name);
 
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st);
+
+/* After an interruption, a link to the target is ours: who makes it is all one. */
 int dirs_symlink(struct dir_handles *dirs, const char *target,
 		 const char *name);
 int dirs_unlink(struct dir_handles *dirs, const char *name);

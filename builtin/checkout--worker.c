@@ -57,6 +57,9 @@ struct worker_stats {
 static NORETURN void die_silently(const char *fmt, va_list params)
 {
 	trace2_cmd_error_va(fmt, params);
+
+	/* A filter may not end, and nobody should wait for an answer until then. */
+	close(1);
 	exit(128);
 }
 
@@ -154,15 +157,23 @@ static void end_on_signal(int sig)
 static void end_with_main_process(void)
 {
 	static const int signals[] = { SIGINT, SIGHUP, SIGTERM, SIGQUIT };
+	int is_ignored[ARRAY_SIZE(signals)];
 
 	signal(SIGTERM, SIG_DFL);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
-		if (signal(signals[i], SIG_DFL) == SIG_IGN)
+		is_ignored[i] = signal(signals[i], SIG_DFL) == SIG_IGN;
+		if (is_ignored[i])
 			signal(signals[i], SIG_IGN);
+	}
+
+	/* The file goes first: later, another one may have its name. */
+	clean_all_children(FILTERS_TIMEOUT_MS);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		if (is_ignored[i])
+			sigchain_pop(signals[i]);
 		else
 			sigchain_push(signals[i], end_on_signal);
 	}
-	clean_all_children(FILTERS_TIMEOUT_MS);
 #ifdef __linux__
 	prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
 #endif
@@ -258,23 +269,9 @@ static int send_late(struct late *late, struct mark *mark,
 	return ret;
 }
 
-/*
- * A filter went wrong when it was asked for more, and there may be nothing left
- * for which to say so. So do not keep the last one that it had: the main process
- * does it again, with a filter that goes wrong in the same way, and reports it.
- */
-static void withdraw(struct checkout_writer *writer, struct late *late)
+/* Have the main process do it, once more if it was written. */
+static void decline_late(struct late *late)
 {
-	struct checkout_item removal;
-	struct checkout_result result;
-
-	if (!late->item || late->result.status != CHECKOUT_WRITTEN ||
-	    strcmp(late->item->conv.filter, writer->smudge->broken))
-		return;
-	removal = *late->item;
-	removal.mode = CHECKOUT_REMOVE_FILE;
-	writer_begin_batch(writer);
-	writer_write(writer, &removal, &result);
 	memset(&late->result, 0, sizeof(late->result));
 	late->result.id = late->item->id;
 	late->result.status = CHECKOUT_UNFILTERED;
@@ -282,7 +279,9 @@ static void withdraw(struct checkout_writer *writer, struct late *late)
 
 /*
  * Write what filters have delayed, as it becomes available, and answer each when
- * its filter has been asked for the next one.
+ * the next one has been asked for. If that goes wrong, there may be nothing left
+ * for which to say so. So the main process does the last one again, with a
+ * filter that goes wrong in the same way, and reports it.
  */
 static int collect(struct checkout_writer *writer, struct worker_stats *stats)
 {
@@ -294,7 +293,8 @@ static int collect(struct checkout_writer *writer, struct worker_stats *stats)
 	set_mark(&mark, writer);
 	while (!ret && (got = smudge_next(writer->smudge, &item))) {
 		if (got < 0) {
-			withdraw(writer, &late);
+			if (late.item)
+				decline_late(&late);
 			continue;
 		}
 		ret = send_late(&late, &mark, writer, stats);
@@ -303,11 +303,8 @@ static int collect(struct checkout_writer *writer, struct worker_stats *stats)
 		late.item = item;
 	}
 	while (!ret && !(ret = send_late(&late, &mark, writer, stats)) &&
-	       smudge_next_failed(writer->smudge, &late.item)) {
-		memset(&late.result, 0, sizeof(late.result));
-		late.result.id = late.item->id;
-		late.result.status = CHECKOUT_UNFILTERED;
-	}
+	       smudge_next_failed(writer->smudge, &late.item))
+		decline_late(&late);
 	return ret;
 }
 

@@ -49,23 +49,28 @@ static int is_ours(const char *dir, const char *name)
 }
 
 /* An index with other object names makes no sense to us. */
-static int has_same_hash(struct repository *repo, const char *git_dir)
+static int can_be_read(struct repository *repo, const char *git_dir)
 {
 	struct repository_format format = REPOSITORY_FORMAT_INIT;
-	struct strbuf path = STRBUF_INIT;
+	struct strbuf path = STRBUF_INIT, err = STRBUF_INIT;
 	int ret;
 
 	get_common_dir_noenv(&path, git_dir);
 	strbuf_addstr(&path, "/config");
 	read_repository_format(&format, path.buf);
-	ret = hash_algo_by_ptr(repo->hash_algo) == (uint32_t)format.hash_algo;
+	ret = !verify_repository_format(&format, &err) &&
+		hash_algo_by_ptr(repo->hash_algo) == (uint32_t)format.hash_algo;
 	clear_repository_format(&format);
 	strbuf_release(&path);
+	strbuf_release(&err);
 	return ret;
 }
 
-/* Take the working tree at the path if it can be a donor. */
-static void add_donor(struct donor_list *list, const char *path, int of_anybody)
+/*
+ * Take the working tree at the path if it can be a donor. Nothing of others is
+ * read: what parses an index trusts who has written it.
+ */
+static void add_donor(struct donor_list *list, const char *path)
 {
 	struct donor *donor;
 	struct stat st;
@@ -82,11 +87,10 @@ static void add_donor(struct donor_list *list, const char *path, int of_anybody)
 			return;
 
 	dot_git = xstrfmt("%s/.git", path);
-	git_dir = resolve_gitdir_gently(dot_git, &err);
-	if (git_dir && has_same_hash(list->repo, git_dir) &&
-	    (of_anybody || (is_ours(path, "") && is_ours(dot_git, "") &&
-			    is_ours(git_dir, "") &&
-			    is_ours(git_dir, "/index")))) {
+	git_dir = is_ours(path, "") && is_ours(dot_git, "") ?
+		resolve_gitdir_gently(dot_git, &err) : NULL;
+	if (git_dir && is_ours(git_dir, "") && is_ours(git_dir, "/index") &&
+	    can_be_read(list->repo, git_dir)) {
 		donor = &list->donors[list->nr++];
 		donor->path = absolute_pathdup(path);
 		donor->git_dir = xstrdup(git_dir);
@@ -108,7 +112,7 @@ static void add_origin(struct donor_list *list)
 	len = strlen(url);
 	strip_suffix(url, "/.git", &len);
 	path = xmemdupz(url, len);
-	add_donor(list, path, 0);
+	add_donor(list, path);
 	free(path);
 }
 
@@ -119,12 +123,12 @@ static void find_donors(struct donor_list *list)
 
 	if (!repo_config_get_pathname(list->repo, "checkout.reflinkFrom",
 				      &named) && named)
-		add_donor(list, named, 1);
+		add_donor(list, named);
 	free(named);
 	worktrees = get_worktrees_without_reading_head();
 	for (struct worktree **wt = worktrees; *wt; wt++)
 		if (!(*wt)->is_bare)
-			add_donor(list, (*wt)->path, 0);
+			add_donor(list, (*wt)->path);
 	free_worktrees(worktrees);
 	add_origin(list);
 }
@@ -226,8 +230,6 @@ int list_donors(struct repository *repo, const char *root, int fd)
 	struct strbuf out = STRBUF_INIT;
 	int ret;
 
-	signal(SIGALRM, SIG_DFL);
-	alarm(DONOR_SECONDS);
 	prepare_repo_settings(repo);
 	repo->settings.command_requires_full_index = 0;
 	fsm_settings__set_disabled(repo);
@@ -237,7 +239,6 @@ int list_donors(struct repository *repo, const char *root, int fd)
 	ret = send_paths(&list, fd);
 	for (size_t i = 0; i < list.nr; i++)
 		read_donor(&list, &list.donors[i]);
-	alarm(0);	/* the reader takes its time */
 
 	while (!ret && put_next_path(&list, &out))
 		if (out.len >= FRAME_SIZE)

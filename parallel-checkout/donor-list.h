@@ -8,15 +8,12 @@
  * whoever uses a file has to see whether it is the blob.
  *
  * To find that out, files are read that a checkout does not read otherwise.
- * They may belong to others, lie on a server that is gone, or be pipes. So it
- * is done in a process of its own, which may die or be killed; then there are
- * no donors.
+ * They may be corrupt, lie on a server that is gone, or be pipes. So it is done
+ * in a process of its own, which may die, or is killed by its reader if that
+ * has to wait; then there are no donors.
  */
 
 struct repository;
-
-/* The lister gives up if it has not read all indexes by then. */
-#define DONOR_SECONDS 1
 
 /*
  * Write the list to `fd`: a frame of WIRE_DONORS (see wire.h) with the paths of
@@ -26,12 +23,12 @@ struct repository;
  * say the same of a path, only the first is listed.
  *
  * Donors are working trees other than the one at `root` (the current directory
- * if it is ""), on the same file system: that of checkout.reflinkFrom; and, if
- * they, their repositories and indexes belong to the current user, those of
- * this repository and the one that "origin" names by its path.
+ * if it is ""), on the same file system: that of checkout.reflinkFrom, those of
+ * this repository, and the one that "origin" names by its path. They, their
+ * repositories and indexes have to belong to the current user.
  *
  * Returns 0, or -1 with errno set if the list cannot be written. May die(), as
- * all that reads an index may, or be killed by SIGALRM after DONOR_SECONDS.
+ * all that reads an index may.
  */
 int list_donors(struct repository *repo, const char *root, int fd);
 

@@ -12,6 +12,7 @@
 #include "parse.h"
 #include "repository.h"
 #include "strvec.h"
+#include "trace.h"
 #include "trace2.h"
 
 /* What the index of a donor has at a path. */
@@ -23,6 +24,9 @@ struct donor_file {
 };
 
 #define READ_SIZE (64 * 1024)
+
+/* A lister that says nothing for that long is stopped. */
+#define LISTER_SECONDS 1
 
 /* Without workers, it takes that many entries to make up for a lister. */
 #define MIN_ENTRIES 64
@@ -151,6 +155,24 @@ static int take_frame(struct checkout_donors *donors,
 	return ret;
 }
 
+/*
+ * Wait until there is more to read of the list. It may have been stopped, or
+ * wait for a server that is gone. Returns -1 if it is not to be waited for.
+ */
+static int wait_for_lister(const struct checkout_donors *donors)
+{
+	struct pollfd pollfd = { .fd = donors->lister.out, .events = POLLIN };
+	uint64_t now = getnanotime(), end = now + LISTER_SECONDS * 1000000000ULL;
+	int ready;
+
+	/* The timer of the progress interrupts it once in a second. */
+	do {
+		ready = poll(&pollfd, 1, (end - now) / 1000000);
+		now = getnanotime();
+	} while (ready < 0 && errno == EINTR && now < end);
+	return ready > 0 ? 0 : -1;
+}
+
 /* Read more of the list. Returns -1 if there is no more. */
 static int read_list(struct checkout_donors *donors)
 {
@@ -161,8 +183,9 @@ static int read_list(struct checkout_donors *donors)
 	if (!donors->is_listing)
 		return -1;
 	strbuf_grow(&donors->in, READ_SIZE);
-	n = xread(donors->lister.out, donors->in.buf + donors->in.len,
-		  READ_SIZE);
+	n = wait_for_lister(donors) ? -1 :
+		xread(donors->lister.out, donors->in.buf + donors->in.len,
+		      READ_SIZE);
 	if (n <= 0) {
 		stop_lister(donors);
 		return -1;

@@ -53,7 +53,7 @@ void pc_add_donor_args(struct parallel_checkout *pc, struct strvec *args);
 
 /*
  * If a donor may have the file of an entry, name it in the item, which is
- * complete otherwise. Waits for the lister, but not longer than DONOR_SECONDS.
+ * complete otherwise. Waits for the lister, but not for long.
  */
 void pc_find_donor(struct parallel_checkout *pc, struct checkout_item *item);
 

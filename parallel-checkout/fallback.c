@@ -61,17 +61,24 @@ static size_t count_matched(const struct index_state *istate)
 /*
  * Without force, entry.c leaves alone what it finds at the path of a lost
  * entry. The path was absent when the entry was taken, so a file that is there
- * now is what the lost worker has written, whole or in part.
+ * now is most likely what the lost worker has written. Remove it if nothing is
+ * lost if that is wrong: if it is empty, or what will be written anyway.
  */
 static void remove_leftover(const struct parallel_checkout *pc,
 			    const struct cache_entry *ce)
 {
+	struct index_state *istate = pc->state->istate ?
+		pc->state->istate : the_repository->index;
+	unsigned int options = CE_MATCH_IGNORE_VALID |
+		CE_MATCH_IGNORE_SKIP_WORKTREE | CE_MATCH_IGNORE_FSMONITOR;
 	int base_len = pc->state->base_dir_len;
 	char *path = xstrfmt("%.*s%s", base_len, pc->state->base_dir, ce->name);
 	struct stat st;
 
+	/* With a prefix, ie_modified() would look at another file. */
 	if (!check_path(path, strlen(path), &st, base_len) &&
-	    (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)))
+	    ((S_ISREG(st.st_mode) && !st.st_size && st.st_nlink == 1) ||
+	     (!base_len && !ie_modified(istate, ce, &st, options))))
 		beneath_unlink_or_warn(path, base_len);
 	free(path);
 }
@@ -86,8 +93,9 @@ static void write_sequentially(struct parallel_checkout *pc,
 	struct cache_entry *ce = entry->ce;
 	int *nr_checkouts = entry->nr_checkouts;
 	int was_lost = entry->status == CHECKOUT_PENDING && entry->was_sent;
+	int may_be_written = was_lost || entry->status == CHECKOUT_UNFILTERED;
 	int was_matched = ce->ce_flags & CE_MATCHED;
-	size_t matched = was_lost && pc->state->clone ?
+	size_t matched = may_be_written && pc->state->clone ?
 		count_matched(pc->state->istate) : 0;
 
 	entry->put_off = 0;
@@ -112,11 +120,11 @@ static void write_sequentially(struct parallel_checkout *pc,
 	pc_advance_throughput(pc);
 
 	/*
-	 * What is in the way of a lost entry is most likely what the lost
-	 * worker has written, and not a collision for a clone to report. That
-	 * would have found a partner.
+	 * What is in the way of such an entry is most likely what the worker has
+	 * written, and not a collision for a clone to report. That would have
+	 * found a partner.
 	 */
-	if (was_lost && pc->state->clone && !was_matched &&
+	if (may_be_written && pc->state->clone && !was_matched &&
 	    count_matched(pc->state->istate) == matched + 1)
 		ce->ce_flags &= ~CE_MATCHED;
 
@@ -141,7 +149,6 @@ static int lacks_blob(const struct parallel_checkout *pc,
 static void fetch_missing(struct parallel_checkout *pc, size_t i)
 {
 	struct oid_array missing = OID_ARRAY_INIT;
-	struct strbuf said = STRBUF_INIT;
 	struct object_id first;
 
 	if (i < pc->fallback.fetched ||
@@ -152,13 +159,10 @@ static void fetch_missing(struct parallel_checkout *pc, size_t i)
 		if (lacks_blob(pc, &pc->entries[i]))
 			oid_array_append(&missing, &pc->entries[i].ce->oid);
 
-	/* If it fails, entry.c meets the same, and "git fetch" says so then. */
+	/* If it fails, "git fetch" says so, and once more when entry.c fetches. */
 	if (promisor_remote_try_direct(the_repository, missing.oid, missing.nr,
-				       &first, isatty(2) ? NULL : &said))
+				       &first))
 		pc->fallback.one_by_one = 1;
-	else
-		write_in_full(2, said.buf, said.len);
-	strbuf_release(&said);
 	oid_array_clear(&missing);
 	pc->fallback.fetched = pc->nr;
 }

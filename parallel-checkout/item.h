@@ -121,7 +121,8 @@ enum checkout_status {
 	/*
 	 * The same as CHECKOUT_DECLINED, and it is the filter that failed. If
 	 * that is required, the worker declines whatever has a filter from then
-	 * on, and leaves it as it is.
+	 * on, and leaves it as it is. If it failed when asked for more of what
+	 * it has delayed, the file may be there, and is to be written again.
 	 */
 	CHECKOUT_UNFILTERED = 5,
 };

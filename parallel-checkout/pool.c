@@ -33,6 +33,9 @@
  */
 #define END_TIMEOUT_MS 4000
 
+/* Most filters end at once when there is nothing more to do. */
+#define LINGER_NS 1000000000
+
 static void close_fd(int *fd)
 {
 	if (*fd >= 0)
@@ -319,16 +322,18 @@ static int is_foreign(int code)
 static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 {
 	int number = worker - pool->workers;
+	int may_filter = worker->filters || worker->may_delay;
+	int quiet = pool->quiet || may_filter;
 	size_t lost_nr = pool->lost_nr;
 	struct silence silence;
 	int code;
 
 	pool->running--;
 	kill(worker->cp.pid, SIGTERM);
-	if (pool->quiet)
+	if (quiet)
 		be_silent(&silence);
 	code = end_worker(worker);
-	if (pool->quiet)
+	if (quiet)
 		end_silence(&silence);
 	for (size_t i = worker->ids_first; i < worker->ids_nr; i++)
 		add_lost(pool, worker->ids[i]);
@@ -340,12 +345,13 @@ static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 	pool->stats.lost += pool->lost_nr > lost_nr;
 
 	/*
-	 * It may have died of what a filter says. That will be reported. And where
-	 * nobody asked for workers, only that they can never work.
+	 * It may have died of what a filter says, and waited for that to end until
+	 * now. That will be reported. And where nobody asked for workers, only that
+	 * they can never work.
 	 */
 	if (pool->lost_nr > lost_nr &&
 	    (worker->answered || !pool->quiet || is_foreign(code)) &&
-	    !(worker->filters && code == 128))
+	    !(may_filter && (code == 128 || code == 128 + SIGTERM)))
 		pool->to_report++;
 
 	worker->ids_first = worker->ids_nr = 0;
@@ -681,22 +687,38 @@ void pool_hang_up(struct worker_pool *pool)
 			close_fd(&pool->workers[i].cp.in);
 }
 
-/* Wait for a worker that was told to end, and whose pipe ends with it. */
-static void wait_for_end(struct worker_pool *pool, struct pool_worker *worker)
+static void wait_at_exit(struct child_process *cp)
+{
+	finish_command(cp);
+}
+
+/*
+ * Wait for a worker that was told to end, and whose pipe ends with it. If one
+ * of its filters goes on, the command does, too; like a filter of our own, that
+ * is waited for when we exit. Returns -1 if the worker still runs.
+ */
+static int wait_for_end(struct worker_pool *pool, struct pool_worker *worker)
 {
 	struct pollfd pollfd = { .fd = worker->cp.out, .events = POLLIN };
+	uint64_t patience_ns = pool->may_filter ? LINGER_NS : pool->patience_ns;
 	uint64_t waited_ns = 0;
 	int ready;
 
 	/* The timer of the progress interrupts it once in a second. */
 	do {
-		ready = poll_patiently(&pollfd, 1, pool->patience_ns - waited_ns,
+		ready = poll_patiently(&pollfd, 1, patience_ns - waited_ns,
 				       &waited_ns);
 	} while ((!ready || (ready < 0 && errno == EINTR)) &&
-		 waited_ns < pool->patience_ns);
-	if (ready <= 0 && waited_ns >= pool->patience_ns)
-		report_silence(worker, pool->patience_ns);
+		 waited_ns < patience_ns);
+	if (ready <= 0 && pool->may_filter) {
+		close_fd(&worker->cp.out);
+		worker->cp.clean_on_exit_handler = wait_at_exit;
+		return -1;
+	}
+	if (ready <= 0 && waited_ns >= patience_ns)
+		report_silence(worker, patience_ns);
 	end_worker(worker);
+	return 0;
 }
 
 /* Say how many workers were lost, and if none was of any use, why that may be. */
@@ -716,6 +738,8 @@ static void report_lost(const struct worker_pool *pool)
 
 void pool_finish(struct worker_pool *pool)
 {
+	int still_running = 0;
+
 	report_lost(pool);
 
 	/* Before waiting for anyone, so that they end at the same time. */
@@ -724,14 +748,15 @@ void pool_finish(struct worker_pool *pool)
 	for (int i = 0; i < pool->nr; i++) {
 		struct pool_worker *worker = &pool->workers[i];
 
-		if (worker->running)
-			wait_for_end(pool, worker);
+		if (worker->running && wait_for_end(pool, worker))
+			still_running = 1;
 		strbuf_release(&worker->out);
 		strbuf_release(&worker->in);
 		free(worker->ids);
 	}
 
-	free(pool->workers);
+	if (!still_running)
+		free(pool->workers);
 	free(pool->results);
 	free(pool->lost);
 	free(pool->holder);

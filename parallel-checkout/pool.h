@@ -209,7 +209,8 @@ void pool_hang_up(struct worker_pool *pool);
 
 /*
  * End the workers, wait for them, and free everything. What they have not
- * answered is forgotten.
+ * answered is forgotten. One whose filters do not end within a second is waited
+ * for when this process exits.
  */
 void pool_finish(struct worker_pool *pool);
 

@@ -147,7 +147,6 @@ int smudge_next(struct checkout_smudge *smudge, struct checkout_item **item)
 			return 1;
 		}
 		if (ask_filter(smudge)) {
-			smudge->broken = strintern(filters->items[0].string);
 			forget_filter(smudge);
 			return -1;
 		}

@@ -29,8 +29,6 @@ struct checkout_smudge {
 	unsigned stopped : 1;		/* one that is required has failed */
 	unsigned met : 1;		/* a filter has been run, or tried */
 
-	const char *broken;		/* the command that smudge_next() means */
-
 	/* Of these, what a filter says is available, from next_available on. */
 	struct string_list available;
 	size_t next_available;
@@ -69,7 +67,7 @@ enum checkout_status smudge_run(struct checkout_smudge *smudge,
  * - 1, and the next item that is available in `*item`, which is the caller's
  *   (see smudge_free_item()) and goes to smudge_run() once more,
  * - 0 if no filter has any,
- * - -1 if the filter smudge->broken has ended, fails, or says that something is
+ * - -1 if the filter that was asked has ended, fails, or says that something is
  *   available which it has never delayed. It is not asked any more: a new
  *   process would know nothing of what it has delayed, and take the nothing that
  *   it is given for the content.

@@ -30,9 +30,6 @@ struct content {
 
 #define CONTENT_INIT { .file = -1 }
 
-/* The object store streams loose blobs that are larger. */
-#define SMALL_BLOB (1024 * 1024)
-
 /* Loose blobs that are larger may not fit in memory; entry.c streams them. */
 #define MAX_LOOSE_IN_CORE (16 * 1024 * 1024)
 
@@ -76,10 +73,9 @@ static int is_better_streamed(const struct checkout_writer *writer,
 static int is_streamed(const struct checkout_writer *writer,
 		       const struct object_info *oi)
 {
-	if (oi->whence == OI_LOOSE)
-		return *oi->sizep > SMALL_BLOB;
-	return oi->whence == OI_PACKED && is_big(writer, *oi->sizep) &&
-		oi->u.packed.type == PACKED_OBJECT_TYPE_FULL;
+	return oi->whence == OI_LOOSE ||
+		(oi->whence == OI_PACKED && is_big(writer, *oi->sizep) &&
+		 oi->u.packed.type == PACKED_OBJECT_TYPE_FULL);
 }
 
 /*
@@ -155,7 +151,7 @@ static int open_donor_file(struct checkout_writer *writer,
 	if (fd < 0)
 		return -1;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&
-	    (uintmax_t)st.st_size == size)
+	    st.st_dev == donor->dev && (uintmax_t)st.st_size == size)
 		return fd;
 	close(fd);
 	return -1;
@@ -203,8 +199,7 @@ static int load_content(struct checkout_writer *writer,
 		if (content->filter && is_streamed(writer, &oi))
 			return 0;
 		/* One at a time is enough of these. */
-		if (is_big(writer, size) &&
-		    (size > SMALL_BLOB || !content->filter))
+		if (is_big(writer, size))
 			return -1;
 	}
 
@@ -366,8 +361,19 @@ static int fill_file(struct checkout_writer *writer,
 static struct {
 	struct dir_handles *volatile dirs;
 	const char *volatile name;
+	volatile int fd;
 	volatile sig_atomic_t is_creating, signal;
 } unfinished;
+
+/* Somebody may have removed it, or moved another file to its place. */
+static int is_replaced(void)
+{
+	struct stat ours, st;
+
+	return fstat_is_reliable() && !fstat(unfinished.fd, &ours) &&
+		(dirs_lstat(unfinished.dirs, unfinished.name, &st) ||
+		 ours.st_dev != st.st_dev || ours.st_ino != st.st_ino);
+}
 
 int writer_abandon(int sig)
 {
@@ -375,7 +381,7 @@ int writer_abandon(int sig)
 		unfinished.signal = sig;
 		return -1;
 	}
-	if (unfinished.name)
+	if (unfinished.name && !is_replaced())
 		dirs_unlink(unfinished.dirs, unfinished.name);
 	return 0;
 }
@@ -396,6 +402,7 @@ static int create_unfinished(struct checkout_writer *writer, const char *name,
 		dirs_create(&writer->dirs, name, mode);
 	if (fd >= 0) {
 		unfinished.dirs = &writer->dirs;
+		unfinished.fd = fd;
 		unfinished.name = name;
 	}
 	unfinished.is_creating = 0;
@@ -491,12 +498,15 @@ void writer_add_donor(struct checkout_writer *writer, const char *path)
 {
 	static const struct dir_handles closed = DIR_HANDLES_INIT;
 	struct writer_donor *donor;
+	struct stat st;
 
 	if (writer->donors_nr == ARRAY_SIZE(writer->donors))
 		return;
 	donor = &writer->donors[writer->donors_nr++];
 	donor->dirs = closed;
-	donor->refused = dirs_open_root(&donor->dirs, path) < 0;
+	donor->refused = stat(path, &st) ||
+		dirs_open_root(&donor->dirs, path) < 0;
+	donor->dev = st.st_dev;
 }
 
 void writer_begin_batch(struct checkout_writer *writer)

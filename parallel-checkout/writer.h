@@ -23,6 +23,7 @@ struct repository;
 /* Another working tree, whose files may be cloned. */
 struct writer_donor {
 	struct dir_handles dirs;
+	dev_t dev;		/* and nothing that is mounted below it */
 	unsigned refused : 1;	/* it cannot be had, or cannot share blocks */
 };
 

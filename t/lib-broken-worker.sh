@@ -52,3 +52,31 @@ break_worker () {
 faulty_git () {
 	GIT_EXEC_PATH="$TRASH_DIRECTORY/fake" "$GIT_BUILD_DIR/git" "$@"
 }
+
+# usage: wait_until <command>...: at most some twenty seconds
+wait_until () {
+	local i=0 &&
+	until "$@"
+	do
+		i=$(($i + 1)) &&
+		test $i -lt 400 &&
+		sleep 0.05 || return 1
+	done
+}
+
+# usage: is_gone <pid>...: have they ended, and been waited for?
+is_gone () {
+	for pid
+	do
+		! kill -0 $pid 2>/dev/null || return 1
+	done
+}
+
+# usage: has_ended <pid>...: or are they zombies that somebody else has to reap?
+has_ended () {
+	for pid
+	do
+		is_gone $pid ||
+		grep -q "^State:.*Z" /proc/$pid/status 2>/dev/null || return 1
+	done
+}

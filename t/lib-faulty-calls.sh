@@ -32,7 +32,7 @@ with_faults () {
 # Sanitizers and static programs have functions of their own.
 test_lazy_prereq PRELOAD_FAULTS '
 	compile_helper preload-faults.c "$TRASH_DIRECTORY/preload-faults.so" \
-		-shared -fPIC &&
+		-shared -fPIC -ldl &&
 	with_faults none git version &&
 	grep loaded "$TRASH_DIRECTORY/faults"
 '

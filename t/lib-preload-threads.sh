@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # For tests of commands that are refused threads; see helper/preload-threads.c.
-# They need the prerequisite PRELOAD_THREADS.
+# Where that cannot be, all tests of the script are skipped.
 
 # usage: with_threads <variable>=<value> <command>...
 #
@@ -29,3 +29,9 @@ test_lazy_prereq PRELOAD_THREADS '
 	echo "2 0" >expect &&
 	test_cmp expect threads
 '
+
+if ! test_have_prereq PRELOAD_THREADS
+then
+	skip_all='no library that refuses threads can be built and preloaded'
+	test_done
+fi

@@ -60,6 +60,8 @@ common_config () {
 		detachedHead = false
 	[protocol "file"]
 		allow = always
+	[checkout]
+		reflink = true
 	EOF
 }
 

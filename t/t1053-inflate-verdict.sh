@@ -18,8 +18,9 @@ then
 fi
 
 # Write a zlib stream of the given kind to a file. It begins with a stored block
-# that has the given header of a loose object, unless that is empty. What follows
-# the header, inflated, is written to another file.
+# that has the given header of a loose object, unless that is empty, and where it
+# says NUL, the beginning of the object, too. What follows that, inflated, is
+# written to another file.
 write_stream () {
 	perl -e '
 		use strict;
@@ -59,7 +60,8 @@ write_stream () {
 			return pack "n2", $b, $a;
 		}
 
-		$header .= "\0" if $header ne "";
+		$header .= "NUL" if $header ne "" && $header !~ /NUL/;
+		$header =~ s/NUL/\0/;
 		stored($header) if $header ne "";
 		if ($kind =~ /^length-(28[567])/) {
 			# fixed codes of "A", the length, a distance, the end
@@ -189,6 +191,33 @@ do
 			store/objects/$(test_oid_to_path $oid) content &&
 		check git -C store fsck --no-dangling &&
 		check git -C store -c core.bigFileThreshold=1 fsck --no-dangling
+	'
+done
+
+for kind in length-285 length-286
+do
+	case $kind in
+	length-285) expect="^exit 0" ;;
+	*) expect="inflate: data stream error" ;;
+	esac
+
+	test_expect_success "rev-list --verify-objects says so of a tag with $kind" '
+		rm -rf store && git init -q --bare store &&
+		tree=$(git -C store mktree </dev/null) &&
+		cat >begin <<-EOF &&
+		object $tree
+		type tree
+		tag tag
+		tagger $GIT_COMMITTER_NAME <$GIT_COMMITTER_EMAIL> 1 +0000
+
+		EOF
+		size=$(($(test_file_size begin) + 259)) &&
+		write_stream $kind "tag ${size}NUL$(cat begin)$LF$LF" stream content &&
+		cat begin content >tag &&
+		oid=$(git hash-object -t tag tag) &&
+		mkdir -p store/objects/$(echo $oid | cut -c1-2) &&
+		cp stream store/objects/$(test_oid_to_path $oid) &&
+		check git -C store rev-list --objects --verify-objects $oid
 	'
 done
 

@@ -9,6 +9,7 @@ may get into another working tree, whatever its donor has or does.
 
 TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
+. "$TEST_DIRECTORY/lib-faulty-calls.sh"
 
 sane_unset GIT_TEST_CHECKOUT_WORKERS
 
@@ -28,7 +29,7 @@ fake () {
 		FAKE_REFLINK=$1 &&
 		# a path with blanks would be several
 		LD_LIBRARY_PATH=$TRASH${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} &&
-		LD_PRELOAD=fake-reflink.so &&
+		LD_PRELOAD="fake-reflink.so $LD_PRELOAD" &&
 		export FAKE_REFLINK LD_LIBRARY_PATH LD_PRELOAD &&
 		shift &&
 		"$@"
@@ -220,7 +221,7 @@ test_lazy_prereq CHOWN '
 	chown 12345 file
 '
 
-test_expect_success CHOWN 'what belongs to somebody else is no donor, unless named' '
+test_expect_success CHOWN 'what belongs to somebody else is no donor, named or not' '
 	sane_unset SUDO_UID &&
 	new_main &&
 	new_other &&
@@ -242,36 +243,18 @@ test_expect_success CHOWN 'what belongs to somebody else is no donor, unless nam
 	listed new2 &&
 	test_must_be_empty donors &&
 	listed new2 -c checkout.reflinkFrom="$TRASH/named" &&
-	echo "$TRASH/named" >expect &&
-	test_cmp expect donors &&
-	lists 1 repo >expect &&
-	test_cmp expect listed
+	test_must_be_empty donors
 '
 
-test_expect_success PIPE 'a lister that has to wait ends by itself' '
-	new_main &&
-	mkdir -p main/.git/worktrees/pipe &&
-	mkfifo main/.git/worktrees/pipe/gitdir &&
-	{
-		git -C main checkout--worker --protocol=4 \
-			--list-donors >frames
-		code=$?
-	} &&
-	test_match_signal 14 $code &&
-	test_must_be_empty frames &&
-	rm -r main/.git/worktrees/pipe &&
-	new_other &&
-	rm main/.git/index &&
-	mkfifo main/.git/index &&
-	{
-		git -C other checkout--worker --protocol=4 \
-			--list-donors >frames
-		code=$?
-	} &&
-	test_match_signal 14 $code &&
-	test-tool -C other checkout-wire list <frames >actual &&
-	printf "donor\t%s\n" "$TRASH/main" >expect &&
-	test_cmp expect actual
+test_expect_success PIPE,CHOWN 'nothing is read of what belongs to somebody else' '
+	sane_unset SUDO_UID &&
+	rm -rf named &&
+	cp -R repo named &&
+	rm named/.git/config &&
+	mkfifo named/.git/config &&
+	chown 12345 named &&
+	listed main -c checkout.reflinkFrom="$TRASH/named" &&
+	test_path_is_file donors
 '
 
 # tell <path> <donor>: a worker is to write the blob of repo/big at the path in
@@ -326,6 +309,21 @@ test_expect_success FAKE_REFLINK 'a worker clones the file that it is told of' '
 	cloned sub/big
 '
 
+test_expect_success PRELOAD_FAULTS 'a creation that is interrupted is done again' '
+	new_donor &&
+	oid=$(git -C repo rev-parse :big) &&
+	printf "1 100644 $oid\tbig1\n2 100644 $oid donor=1\tbig\n" |
+		test-tool checkout-wire encode >frames &&
+	rm -rf out &&
+	mkdir out &&
+	test_env FAULTS_NTH=2 with_faults create git -C repo checkout--worker \
+		--protocol=4 --root=../out --donor=../donor <frames >answer &&
+	test-tool checkout-wire decode <answer >actual &&
+	test_line_count = 1 faults &&
+	test_grep "^2 written" actual &&
+	test_cmp_bin repo/big out/big
+'
+
 test_expect_success FAKE_REFLINK 'it clones nothing of a donor that it does not know' '
 	new_donor &&
 	tell big 2 &&
@@ -370,6 +368,23 @@ test_expect_success FAKE_REFLINK 'who cannot clone is not asked again' '
 	work unsupported --donor=../donor &&
 	test_line_count = 1 log &&
 	test_cmp_bin repo/big out/second
+'
+
+test_expect_success FAKE_REFLINK,PRELOAD_FAULTS 'a creation that is interrupted is done again' '
+	new_donor &&
+	cp donor/big donor/second &&
+	printf "%d 100644 $(git -C repo rev-parse :big) donor=1\t%s\n" \
+		1 big 2 second >lines &&
+	GIT_DIR=repo/.git test-tool checkout-wire encode <lines >frames &&
+	(
+		FAULTS_NTH=2 &&
+		export FAULTS_NTH &&
+		with_faults create work copy --donor=../donor
+	) &&
+	test_line_count = 1 faults &&
+	size=$(($(wc -c <repo/big))) &&
+	printf "%d written cloned=$size\n" 1 2 >expect &&
+	test_cmp expect actual
 '
 
 test_expect_success FAKE_REFLINK 'no worker clones what is not the blob' '
@@ -791,17 +806,39 @@ test_expect_success 'no monitor is asked about a donor' '
 	test_cmp expect listed
 '
 
-test_expect_success FAKE_REFLINK,PIPE 'what cannot be read at once is not waited for long' '
+# usage: reset_main [<command>...]: while the lister has to wait
+reset_main () {
+	rm -f main/dir/file &&
+	run_faked copy "$@" env GIT_TEST_CHECKOUT_WORKERS=2 \
+		git -C main -c checkout.reflink=true reset -q --hard &&
+	grep list-donors trace &&
+	test_cmp repo/dir/file main/dir/file
+}
+
+test_expect_success FAKE_REFLINK,PIPE 'donors that cannot be found at once are not waited for long' '
 	new_main &&
 	mkdir -p main/.git/worktrees/pipe &&
 	mkfifo main/.git/worktrees/pipe/gitdir &&
-	for command in "reset -q --hard" "checkout -q -- ." "checkout-index -f -a"
-	do
-		rm -f main/dir/file &&
-		run_faked copy env GIT_TEST_CHECKOUT_WORKERS=2 \
-			git -C main -c checkout.reflink=true $command &&
-		test_cmp repo/dir/file main/dir/file || return 1
-	done
+	reset_main
+'
+
+test_expect_success FAKE_REFLINK,PIPE 'nor are those whose index cannot be read' '
+	new_main &&
+	new_other &&
+	rm main/.git/worktrees/other/index &&
+	mkfifo main/.git/worktrees/other/index &&
+	reset_main
+'
+
+test_expect_success FAKE_REFLINK,PIPE,PERL 'nor are they if SIGALRM is blocked' '
+	new_main &&
+	mkdir -p main/.git/worktrees/pipe &&
+	mkfifo main/.git/worktrees/pipe/gitdir &&
+	reset_main "$PERL_PATH" -e "
+		use POSIX;
+		sigprocmask(SIG_BLOCK, POSIX::SigSet->new(SIGALRM));
+		exec @ARGV;
+	"
 '
 
 test_expect_success FAKE_REFLINK,ULIMIT_FILE_DESCRIPTORS 'few descriptors are enough' '

@@ -10,6 +10,7 @@ what it is asked and told, and what comes out of its failures is as if it was no
 TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
 . "$TEST_DIRECTORY/lib-parallel-checkout.sh"
+. "$TEST_DIRECTORY/lib-broken-worker.sh"
 
 sane_unset GIT_TEST_CHECKOUT_WORKERS GIT_TEST_FILTER_PARALLEL
 
@@ -684,23 +685,6 @@ test_expect_success 'a worker is killed that holds what was delayed' '
 	test $(how_many lost_workers) = 1
 '
 
-# wait_for <command>...: until it succeeds, for 20 seconds
-wait_for () {
-	for i in $(test_seq 100)
-	do
-		"$@" && return
-		sleep 0.2
-	done
-	return 1
-}
-
-all_gone () {
-	for pid in $(cat pids)
-	do
-		! kill -0 $pid 2>/dev/null || return 1
-	done
-}
-
 test_expect_success 'no filter stays behind when the main process is killed' '
 	write_script serve <<-EOF &&
 	echo \$\$ >>"$TRASH/pids"
@@ -715,12 +699,12 @@ test_expect_success 'no filter stays behind when the main process is killed' '
 			-c checkout.thresholdForParallelism=0 checkout -q main &
 	} &&
 	main=$! &&
-	wait_for test -s pids &&
+	wait_until test -s pids &&
 	kill -9 $main &&
 	{
 		wait $main || :
 	} &&
-	wait_for all_gone
+	wait_until has_ended $(cat pids)
 '
 
 test_expect_success 'nor does it begin to fetch then what it has delayed' '
@@ -735,7 +719,7 @@ test_expect_success 'nor does it begin to fetch then what it has delayed' '
 			-c checkout.thresholdForParallelism=0 checkout -q main &
 	} &&
 	main=$! &&
-	wait_for test -s serial &&
+	wait_until test -s serial &&
 	kill -9 $main &&
 	{
 		wait $main || :
@@ -782,37 +766,6 @@ test_expect_success LFS 'git-lfs' '
 # the end of the command
 #
 
-# usage: wait_until <command>...: at most some ten seconds
-wait_until () {
-	local i=0 &&
-	until "$@"
-	do
-		i=$(($i + 1)) &&
-		test $i -lt 200 &&
-		sleep 0.05 || return 1
-	done
-}
-
-# usage: is_gone <pid>...; a zombie that somebody else has to reap is not
-is_gone () {
-	for pid
-	do
-		! kill -0 $pid 2>/dev/null || return 1
-	done
-}
-
-# usage: has_ended <pid>...; with nobody to wait for them
-has_ended () {
-	for pid
-	do
-		if kill -0 $pid 2>/dev/null &&
-			! grep -q "^State:.*Z" /proc/$pid/status 2>/dev/null
-		then
-			return 1
-		fi
-	done
-}
-
 # usage: write_hold <what it does on SIGTERM>
 #
 # A filter that waits for the file "go", and says in "held" who it is.
@@ -828,17 +781,23 @@ write_hold () {
 	EOF
 }
 
-# usage: start_held <git arguments>...; sets $main
+# Nothing is checked out in "out".
+clone_holding () {
+	rm -rf out held go &&
+	break_worker : &&
+	git clone -q --no-checkout holding out &&
+	git -C out read-tree HEAD
+}
+
+# usage: start_held; sets $main
 #
 # A checkout in "out" whose workers have got stuck in filters.
 start_held () {
-	rm -rf out held go pids &&
-	git clone -q --no-checkout holding out &&
-	git -C out read-tree HEAD &&
 	{
 		GIT_EXEC_PATH="$TRASH/fake" "$GIT_BUILD_DIR/git" -C out \
 			-c checkout.workers=2 \
-			-c checkout.thresholdForParallelism=0 "$@" 2>err &
+			-c checkout.thresholdForParallelism=0 \
+			checkout -q -f HEAD 2>err &
 	} &&
 	main=$! &&
 	wait_until test -s held
@@ -851,14 +810,7 @@ fi
 
 test_expect_success SIGNALS 'setup: filters that wait' '
 	rm -rf fake &&
-	mkdir fake &&
-	write_script fake/git <<-EOF &&
-	if test "\$1" = checkout--worker
-	then
-		echo \$\$ >>"$TRASH/pids"
-	fi
-	exec "$GIT_BUILD_DIR/git" "\$@"
-	EOF
+	setup_broken_worker &&
 	driver hold smudge "exec \"$TRASH/hold.sh\"" &&
 	driver hold parallel true &&
 	git init -q holding &&
@@ -874,6 +826,8 @@ test_expect_success SIGNALS 'setup: filters that wait' '
 		do
 			echo $i >f$i || return 1
 		done &&
+		mkdir z &&
+		echo z >z/z &&
 		git add . &&
 		git commit -q -m files
 	)
@@ -884,7 +838,8 @@ do
 	test_expect_success SIGNALS "SIG$signal: workers and their filters have ended" '
 		test_when_finished ">\"$TRASH/go\"" &&
 		write_hold "sleep 0.5; exit 1" &&
-		start_held checkout -q -f HEAD &&
+		clone_holding &&
+	start_held &&
 		kill -$signal $main &&
 		! wait $main &&
 		is_gone $(cat pids held) &&
@@ -895,11 +850,42 @@ done
 test_expect_success SIGNALS 'a filter that does not end is killed' '
 	test_when_finished ">\"$TRASH/go\"" &&
 	write_hold "" &&
-	start_held checkout -q -f HEAD &&
+	clone_holding &&
+	start_held &&
 	kill $main &&
 	! wait $main &&
 	is_gone $(cat pids held) &&
 	test_path_is_missing out/d/1.hold
+'
+
+# usage: list_out
+list_out () {
+	find out -path out/.git -prune -o -print | sort
+}
+
+# The main process waits for the attributes of z/z, and dies of them.
+test_expect_success PIPE 'die(): workers and filters that wait have ended' '
+	test_when_finished ">\"$TRASH/go\"" &&
+	write_hold "sleep 0.5; exit 1" &&
+	clone_holding &&
+	mkdir out/z &&
+	mkfifo out/z/.gitattributes &&
+	test_when_finished "kill \$main \$writer 2>/dev/null || :" &&
+	start_held &&
+	{
+		echo "z working-tree-encoding" >out/z/.gitattributes &
+	} &&
+	writer=$! &&
+	test_expect_code 128 wait $main &&
+	is_gone $(cat pids held) &&
+	test_grep "^fatal: .* no valid working-tree-encodings" err &&
+	list_out >before &&
+	>go &&
+	sleep 1 &&
+	list_out >after &&
+	test_cmp before after &&
+	test_path_is_missing out/d/1.hold &&
+	test_path_is_missing out/z/z
 '
 
 # It waits for the end of its filter, when the main process dies of another one.
@@ -927,12 +913,12 @@ test_expect_success SIGNALS 'die(): a filter that goes on after the end of its p
 		done &&
 		echo z >z.fails &&
 		git -c filter.linger.process= add . &&
-		git commit -q -m files &&
+		git -c filter.linger.process= commit -q -m files &&
 		rm *.linger z.fails
 	) &&
-	rm -f held pids &&
-	test_expect_code 128 env GIT_EXEC_PATH="$TRASH/fake" \
-		"$GIT_BUILD_DIR/git" -C two -c checkout.workers=2 \
+	rm -f held &&
+	break_worker : &&
+	test_expect_code 128 faulty_git -C two -c checkout.workers=2 \
 		-c checkout.thresholdForParallelism=0 \
 		-c filter.fails.required=true checkout -q -f HEAD 2>err &&
 	test_file_not_empty held &&
@@ -944,7 +930,7 @@ test_expect_success 'die(): no filter is started after the message' '
 	git init -q two &&
 	(
 		cd two &&
-		echo "*.one filter=late" >.gitattributes &&
+		echo "*.one filter=tardy" >.gitattributes &&
 		for i in $(test_seq 20)
 		do
 			echo $i >$i.one || return 1
@@ -959,8 +945,8 @@ test_expect_success 'die(): no filter is started after the message' '
 	grep "^fatal" "$TRASH/err" >>"$TRASH/late"
 	cat
 	EOF
-	driver late parallel true &&
-	driver late smudge "\"$TRASH/late.sh\"" &&
+	driver tardy parallel true &&
+	driver tardy smudge "\"$TRASH/late.sh\"" &&
 	for workers in 1 2 auto
 	do
 		rm -f late &&
@@ -974,6 +960,122 @@ test_expect_success 'die(): no filter is started after the message' '
 			test_must_be_empty late
 		fi || return 1
 	done
+'
+
+# The filter of the main process goes on when its input ends. No other one is to
+# be started until it has ended.
+test_expect_success SIGNALS 'die(): no filter is started while that of the main process ends' '
+	test_when_finished "rm -rf two late" &&
+	git init -q two &&
+	(
+		cd two &&
+		{
+			echo "p*.one filter=tardy" &&
+			echo "main filter=linger"
+		} >.gitattributes &&
+		for i in $(test_seq 40)
+		do
+			echo $i >p$i.one || return 1
+		done &&
+		for i in $(test_seq 200)
+		do
+			echo $i >a$i || return 1
+		done &&
+		echo main >main &&
+		echo z >zz &&
+		git -c filter.linger.process= add . &&
+		git -c filter.linger.process= commit -q -m files &&
+		rm a* p*.one main zz &&
+		echo "zz working-tree-encoding" >.git/info/attributes
+	) &&
+	write_script linger.sh <<-EOF &&
+	"$TOOL" checkout-filter --name=linger process
+	exec sleep 3
+	EOF
+	write_script late.sh <<-EOF &&
+	grep "^fatal" "$TRASH/err" >>"$TRASH/late"
+	sleep 0.2
+	cat
+	EOF
+	driver linger parallel false &&
+	test_when_finished "driver linger parallel true" &&
+	test_expect_code 128 git -C two -c checkout.workers=2 \
+		-c checkout.thresholdForParallelism=0 \
+		checkout -q -f HEAD 2>err &&
+	test_path_is_file two/main &&
+	if test -e late
+	then
+		test_must_be_empty late
+	fi
+'
+
+test_expect_success SIGNALS 'a filter that goes on does not hold up the command' '
+	test_when_finished ">\"$TRASH/go\"; rm -rf two" &&
+	write_script linger.sh <<-EOF &&
+	"$TOOL" checkout-filter --name=linger process
+	until test -e "$TRASH/go"
+	do
+		sleep 0.1
+	done
+	echo >"$TRASH/ended"
+	EOF
+	rm -f go ended &&
+	git init -q two &&
+	for i in $(test_seq 20)
+	do
+		echo $i >two/$i.linger || return 1
+	done &&
+	git -C two add . &&
+	git -C two commit -q -m files &&
+	echo "*.linger filter=linger" >two/.git/info/attributes &&
+	rm two/*.linger two/.git/index &&
+	{
+		git -C two -c checkout.workers=2 \
+			-c checkout.thresholdForParallelism=0 \
+			reset -q --hard 2>err &
+	} &&
+	main=$! &&
+	wait_until test -e two/.git/index &&
+	kill -0 $main &&
+	test_path_is_missing ended &&
+	>go &&
+	wait $main &&
+	test_path_is_file ended &&
+	test_must_be_empty err
+'
+
+test_expect_success SIGNALS 'a filter that stops answering and goes on is reported at once' '
+	test_when_finished "rm -rf two" &&
+	write_script linger.sh <<-EOF &&
+	"$TOOL" checkout-filter --name=linger --delay="*" --list=die process
+	exec >/dev/null
+	until test -e "$TRASH/go"
+	do
+		sleep 0.1
+	done
+	EOF
+	rm -f go &&
+	git init -q two &&
+	for i in $(test_seq 20)
+	do
+		echo $i >two/$i.linger || return 1
+	done &&
+	git -C two add . &&
+	git -C two commit -q -m files &&
+	echo "*.linger filter=linger" >two/.git/info/attributes &&
+	rm two/*.linger &&
+	{
+		git -C two -c checkout.workers=2 \
+			-c checkout.thresholdForParallelism=0 \
+			checkout -q -f 2>err &
+	} &&
+	main=$! &&
+	wait_until test -s err &&
+	>go &&
+	! wait $main &&
+	test_grep "hung up" err &&
+	test_grep ! worker err &&
+	test_grep ! signal err
 '
 
 # usage: kill_main; and remove all that it has made
@@ -990,7 +1092,8 @@ fi
 
 test_expect_success LINUX 'SIGKILL: workers and their filters are told' '
 	write_hold "sleep 0.2; exit 1" &&
-	start_held checkout -q -f HEAD &&
+	clone_holding &&
+	start_held &&
 	kill_main &&
 	wait_until has_ended $(cat pids held) &&
 	find out -mindepth 1 -maxdepth 1 ! -name .git >left &&
@@ -1009,7 +1112,8 @@ test_expect_success SIGNALS 'SIGKILL: workers see it after a filter has run' '
 	EOF
 	test_when_finished ">\"$TRASH/go\"" &&
 	write_hold "" &&
-	start_held checkout -q -f HEAD &&
+	clone_holding &&
+	start_held &&
 	kill_main &&
 	>go &&
 	wait_until has_ended $(cat held) &&

@@ -1305,6 +1305,48 @@ test_expect_success 'a worker that is told to end leaves no part of a file' '
 	fi
 '
 
+# Its filter keeps it waiting, and somebody else writes the file meanwhile.
+test_expect_success !MINGW 'nor does it remove another file later' '
+	write_script stays <<-EOF &&
+	trap "" TERM
+	"$GIT_BUILD_DIR/t/helper/test-tool$X" checkout-filter --name=stays process
+	sleep 60
+	EOF
+	{
+		item 1 stays.filtered $hello 100644 process=./stays &&
+		item 2 replaced $large
+	} | encode &&
+	{ git -c core.bigFileThreshold=1m checkout--worker --protocol=4 --filters \
+		<frames >answer & } &&
+	worker=$! &&
+	i=0 &&
+	until test -e replaced || test $i = 100000
+	do
+		i=$(($i + 1)) || return 1
+	done &&
+	kill $worker &&
+	cp other newer &&
+	mv newer replaced &&
+	! wait $worker &&
+	test_cmp other replaced
+'
+
+test_expect_success !MINGW 'a signal that is ignored stays so for each filter' '
+	write_script hups <<-\EOF &&
+	kill -HUP $$
+	cat
+	EOF
+	for i in 1 2 3
+	do
+		item $i hup$i $hello 100644 filter=./hups || return 1
+	done | encode &&
+	(
+		trap "" HUP &&
+		worker --filters
+	) &&
+	test_grep ! -v written actual
+'
+
 test_expect_success 'worker of a bare repository' '
 	git init --bare bare.git &&
 	item 1 file | encode &&

@@ -116,6 +116,33 @@ test_expect_success SYMLINKS,!MINGW,!CYGWIN 'what a lost worker has left is repl
 	git -C left diff-files --exit-code
 '
 
+test_expect_success 'what somebody else has left is not' '
+	test_when_finished "rm -rf left" &&
+	git clone -q -n files left &&
+	git -C left read-tree HEAD &&
+	# among these are all that this worker is given
+	break_worker "
+		set -C
+		for i in \$(\"$PERL_PATH\" -le \"print for 1..300\")
+		do
+			echo precious >\"$TRASH_DIRECTORY/left/file\$i\" &&
+			echo file\$i
+		done >\"$TRASH_DIRECTORY/made\" 2>/dev/null
+		exit 1
+	" &&
+	rm -f made &&
+	test_expect_code 1 faulty_git -C left -c checkout.workers=2 \
+		checkout-index -u -a 2>err &&
+	test_grep "ended early" err &&
+	test_file_not_empty made &&
+	echo precious >expect &&
+	for file in $(cat made)
+	do
+		test_cmp expect left/$file &&
+		test_grep "^$file already exists, no checkout" err || return 1
+	done
+'
+
 # Those of a directory are read when its first file is looked at. When the files
 # of other directories have been looked at, they are forgotten.
 for workers in 1 2
@@ -169,6 +196,20 @@ test_expect_success 'what workers miss in a partial clone is fetched in one go' 
 	rm trace
 '
 
+test_expect_success 'what a fetch leaves behind is not waited for' '
+	test_when_finished "rm -rf partial" &&
+	git clone -q -n --no-local --filter=blob:none files partial &&
+	git -C partial read-tree HEAD &&
+	write_script upload-pack <<-EOF &&
+	sleep 60 </dev/null >/dev/null &
+	echo \$! >"$PWD/left"
+	exec git upload-pack "\$@"
+	EOF
+	git -C partial config remote.origin.uploadpack "\"$PWD/upload-pack\"" &&
+	git -C partial -c checkout.workers=2 checkout-index -f -u -a 2>err &&
+	kill $(cat left)
+'
+
 # All files are replaced, of which the promisor has lost one in the middle.
 test_expect_success 'setup lossy promisor' '
 	git init -q lossy &&
@@ -191,7 +232,8 @@ test_expect_success 'setup lossy promisor' '
 	rm lossy/.git/objects/$(test_oid_to_path $lost)
 '
 
-# The others are fetched one after the other, as they always were.
+# The others are fetched one after the other, as they always were; before that,
+# workers have them fetched in one go, of which is said what there is to say.
 for command in "checkout origin/new -- f11? f12?" "checkout origin/new -- ." \
 	"restore --source=origin/new ."
 do
@@ -209,7 +251,8 @@ do
 			test_grep "could not fetch $lost" err-$workers &&
 			rm -rf out/.git &&
 			mv out out-$workers &&
-			test_cmp err-1 err-$workers &&
+			tail -n $(wc -l <err-1) err-$workers >err &&
+			test_cmp err-1 err &&
 			git diff --no-index --exit-code out-1 out-$workers ||
 			return 1
 		done &&
@@ -309,6 +352,34 @@ test_expect_success PRELOAD_FAULTS 'creations that are interrupted are done agai
 		test_must_be_empty status &&
 		rm interrupted/file* &&
 		with_faults create git -C interrupted -c checkout.workers=2 \
+			checkout-index -a 2>err &&
+		test_must_be_empty err &&
+		git -C interrupted diff --exit-code &&
+		test_line_count -gt 10 faults
+	)
+'
+
+test_expect_success PRELOAD_FAULTS,SYMLINKS 'a link made by a call that is interrupted is no collision' '
+	test_when_finished "rm -rf links interrupted" &&
+	git init -q links &&
+	for i in $(test_seq 100)
+	do
+		ln -s target$i links/link$i || return 1
+	done &&
+	git -C links add . &&
+	git -C links commit -q -m links &&
+	(
+		FAULTS_NTH=7 &&
+		export FAULTS_NTH &&
+		with_faults symlink git -c checkout.workers=2 \
+			-c checkout.thresholdForParallelism=0 \
+			clone -q links interrupted 2>err &&
+		test_must_be_empty err &&
+		git -C interrupted status --porcelain >status &&
+		test_must_be_empty status &&
+		rm interrupted/link* &&
+		with_faults symlink git -C interrupted -c checkout.workers=2 \
+			-c checkout.thresholdForParallelism=0 \
 			checkout-index -a 2>err &&
 		test_must_be_empty err &&
 		git -C interrupted diff --exit-code &&

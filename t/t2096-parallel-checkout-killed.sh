@@ -42,17 +42,6 @@ start () {
 	}
 }
 
-# usage: wait_until <command>...: at most some ten seconds
-wait_until () {
-	local i=0 &&
-	until "$@"
-	do
-		i=$(($i + 1)) &&
-		test $i -lt 200 &&
-		sleep 0.05 || return 1
-	done
-}
-
 told () {
 	grep "checkout worker .* has not answered" err >warnings
 }
@@ -66,18 +55,6 @@ is_stopped () {
 continue_worker () {
 	wait_until is_stopped $1 &&
 	kill -CONT $1
-}
-
-# usage: is_gone <pid>...
-is_gone () {
-	for pid
-	do
-		if kill -0 $pid 2>/dev/null &&
-			! grep -q "^State:.*Z" /proc/$pid/status 2>/dev/null
-		then
-			return 1
-		fi
-	done
 }
 
 test_expect_success 'a worker that stops answering' '
@@ -149,7 +126,7 @@ do
 		then
 			continue_worker $pid
 		fi &&
-		wait_until is_gone $(cat pids) &&
+		wait_until has_ended $(cat pids) &&
 		if test $signal = KILL
 		then
 			rm one/.git/index.lock
@@ -212,7 +189,7 @@ do
 		wait_until grep -q "^other" slow/tree/file11 2>/dev/null &&
 		kill -$signal $main &&
 		! wait $main &&
-		wait_until is_gone $(cat pids) &&
+		wait_until has_ended $(cat pids) &&
 		slowfs_control slow "latency 0" &&
 		grep -l "^other" slow/tree/file* >written &&
 		test_line_count -lt 300 written &&

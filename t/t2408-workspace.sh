@@ -1597,6 +1597,53 @@ test_expect_success 'what fails within leaves with 128, and a branch as it was' 
 		git workspace add --detach k
 '
 
+test_expect_success 'a base that cannot be written to disk is none' '
+	oid=$(git commit-tree -m unwritten HEAD^{tree}) &&
+	(
+		PATH="$PWD/no-syncfs:$PATH" &&
+		mkdir no-syncfs &&
+		write_script no-syncfs/sync <<-\EOF &&
+		test "$1" != -f
+		EOF
+		test_expect_code 128 git workspace base add -q $oid
+	) &&
+	test_path_is_missing .git/workspace/bases/$oid &&
+	test_nothing_left
+'
+
+test_expect_success 'what stays mounted when add fails is said' '
+	(
+		PATH="$PWD/no-umount:$PATH" &&
+		mkdir no-umount &&
+		write_script no-umount/umount <<-\EOF &&
+		echo busy >&2
+		exit 1
+		EOF
+		cp no-umount/umount no-umount/fusermount3 &&
+		write_script no-umount/rm <<-EOF &&
+		case "\$*" in
+		*/making) exit 1 ;;
+		esac
+		exec "$(command -v rm)" "\$@"
+		EOF
+		test_fails 128 "cannot unmount .*/k.: busy; unmount it, then run" \
+			git workspace add -q --detach k
+	) &&
+	unmount k &&
+	git workspace prune &&
+	test_nothing_left
+'
+
+test_expect_success 'no maintenance is started while there are locks' '
+	git clone -q --bare . promisor.git &&
+	git -C promisor.git config uploadpack.allowFilter true &&
+	git clone -q -n --filter=blob:none "file://$PWD/promisor.git" partial &&
+	GIT_TRACE2_EVENT="$PWD/trace" git -C partial workspace base add -q HEAD &&
+	grep "child_start.*\"fetch\"" trace &&
+	test_grep ! "\"maintenance\"" trace &&
+	rm -rf partial promisor.git
+'
+
 test_expect_success 'prune keeps what was written in a half-made workspace' '
 	git workspace add -q --detach k &&
 	>.git/workspace/trees/k/making &&

@@ -6,12 +6,6 @@ test_description='index-pack that is not given the threads that it wants'
 . ./test-lib.sh
 . "$TEST_DIRECTORY/lib-preload-threads.sh"
 
-if ! test_have_prereq PRELOAD_THREADS
-then
-	skip_all='no library that refuses threads can be built and preloaded'
-	test_done
-fi
-
 # Threads get one object at a time, so that there is work for all of them.
 GIT_TEST_PACK_HASHER_BATCH=1
 export GIT_TEST_PACK_HASHER_BATCH

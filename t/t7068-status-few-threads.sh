@@ -9,12 +9,7 @@ answer has to be that of a command without any.
 
 . ./test-lib.sh
 . "$TEST_DIRECTORY/lib-preload-threads.sh"
-
-if ! test_have_prereq PRELOAD_THREADS
-then
-	skip_all='no library that refuses threads can be built and preloaded'
-	test_done
-fi
+. "$TEST_DIRECTORY/lib-faulty-calls.sh"
 
 test_expect_success 'setup' '
 	git init repo &&
@@ -76,6 +71,20 @@ test_expect_success 'one is refused, whichever it is' '
 	for i in $(test_seq 20)
 	do
 		same_answers THREADS_REFUSE=$i || return 1
+	done
+'
+
+# A file system may keep lists of directories for longer than what is in them.
+test_expect_success PRELOAD_FAULTS 'a list that lacks an ignore file' '
+	for command in "status --porcelain -uall --ignored" "clean -n -d"
+	do
+		git -C repo -c core.preloadIndex=false --no-optional-locks \
+			$command >all &&
+		grep -v "\.gitignore$" all >expect &&
+		with_faults hide env GIT_TEST_DIR_AHEAD=1 \
+			git -C repo --no-optional-locks $command >actual &&
+		test_cmp expect actual &&
+		grep hidden faults || return 1
 	done
 '
 

@@ -4,15 +4,19 @@
  * file systems of tests do not. FAULTS in the environment has one word:
  *
  *   create	the file is made, but open() says EINTR
+ *   symlink	the link is made, but symlink() says EINTR
  *   close	the file is closed, but close() says EINTR
  *   quota	write() says EDQUOT
+ *   hide		readdir() does not list ".gitignore"
  *
- * All of that is for files that are created with O_EXCL outside of ".git", and
- * for each FAULTS_NTH of them (the first, and each, unless set). What is
- * done is appended to FAULTS_LOG. Tests build it themselves; see
+ * All of that but the last is for links, and files that are created with O_EXCL,
+ * outside of ".git", and for each FAULTS_NTH of them (the first, and each, unless
+ * set). What is done is appended to FAULTS_LOG. Tests build it themselves; see
  * lib-faulty-calls.sh.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -47,19 +51,20 @@ static void note(const char *what, const char *path)
 	errno = saved_errno;
 }
 
-static int is_chosen(const char *path, int flags)
+/* Is it the turn of a file that is created, or a link? */
+static int is_chosen(const char *path)
 {
 	static int created;
 	const char *nth = getenv("FAULTS_NTH");
 
-	return (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) &&
-		!strstr(path, ".git") &&
+	return !strstr(path, ".git") &&
 		++created % (nth ? atoi(nth) : 1) == 0;
 }
 
 static int open_at(int dir, const char *path, int flags, mode_t mode)
 {
-	int chosen = is_chosen(path, flags);
+	int chosen = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) &&
+		is_chosen(path);
 	int fd = syscall(SYS_openat, dir, path, flags, mode);
 
 	if (fd < 0 || fd >= MAX_FDS)
@@ -98,6 +103,18 @@ DEFINE_OPEN(open64, NO_DIR, AT_FDCWD)
 DEFINE_OPEN(openat64, DIR_ARG, dir)
 #endif
 
+int symlinkat(const char *target, int dir, const char *path)
+{
+	int chosen = is_chosen(path);
+	int ret = syscall(SYS_symlinkat, target, dir, path);
+
+	if (ret || !chosen || !want("symlink"))
+		return ret;
+	note("symlink", path);
+	errno = EINTR;
+	return -1;
+}
+
 int close(int fd)
 {
 	int ret = syscall(SYS_close, fd);
@@ -120,6 +137,25 @@ ssize_t write(int fd, const void *buf, size_t len)
 	}
 	return syscall(SYS_write, fd, buf, len);
 }
+
+#define DEFINE_READDIR(name, type) \
+struct type *name(DIR *dir) \
+{ \
+	static struct type *(*real)(DIR *); \
+	struct type *e; \
+\
+	if (!real) \
+		real = (struct type *(*)(DIR *))dlsym(RTLD_NEXT, #name); \
+	while ((e = real(dir)) && want("hide") && \
+	       !strcmp(e->d_name, ".gitignore")) \
+		note("hidden", e->d_name); \
+	return e; \
+}
+
+DEFINE_READDIR(readdir, dirent)
+#ifdef __GLIBC__
+DEFINE_READDIR(readdir64, dirent64)
+#endif
 
 __attribute__((constructor))
 static void loaded(void)
