@@ -14,30 +14,27 @@
  *		errs |= checkout_entry(ce, &state, NULL, &nr_checkouts);
  *	errs |= parallel_checkout_finish();
  *
- * and checkout_entry_ca() in entry.c offers each entry to parallel checkout,
- * at up to three points, depending on how much it has found out itself:
- * parallel_checkout_offer(), _offer_seen() and _offer_cleared(). An entry that
- * is taken is written now or later; one that is not taken is the caller's.
+ * and checkout_entry_ca() in entry.c offers each entry to parallel checkout:
+ * before it looks at the path, and, if that is asked for, once more when it has
+ * looked. An entry that is accepted is written later; one that is refused is the
+ * caller's.
  */
 
 struct cache_entry;
 struct checkout;
-struct conv_attrs;
 struct index_state;
 struct progress;
 
 /*
  * Are entries being written in another order than that of the index? They are
- * when parallel_checkout_finish() has been called, and while everything before
- * a file that decides how others are handled is being written.
+ * when those that workers could not write are, after the others.
  */
 int parallel_checkout_is_finishing(void);
 
 /*
  * To be called before anything in the working tree is removed, renamed,
  * replaced or made: a BUG() if workers have something to do. They believe what
- * the main process knew of the paths. And directories that this process has
- * open are let go of, as they may be moved now, by a filter for one.
+ * the main process knew of the paths.
  */
 void parallel_checkout_assert_quiet(void);
 
@@ -50,15 +47,11 @@ void parallel_checkout_assert_quiet(void);
  */
 #define PARALLEL_CHECKOUT_ATTRS_FROM_INDEX (1u << 0)
 
-/* The caller may offer the same entry twice. */
-#define PARALLEL_CHECKOUT_MAY_REPEAT (1u << 1)
-
 /*
  * The caller gets the names of entries one by one, from somebody who may wait
- * for each file: unless a number of workers is configured, write each entry
- * when it is offered.
+ * for each file: unless a number of workers is configured, there are none.
  */
-#define PARALLEL_CHECKOUT_AT_ONCE (1u << 2)
+#define PARALLEL_CHECKOUT_ONE_BY_ONE (1u << 1)
 
 /*
  * Remove files, before any entry is written. For each entry whose file
@@ -86,8 +79,8 @@ void parallel_checkout_finish_removals(void);
  * has the entries that the ones to be written replace; where the working tree
  * still has what it says, files are replaced without a further look. It must
  * not be state->istate, and must not change either. `progress` (may be NULL)
- * is advanced, and `*progress_cnt` with it, for each entry that was taken when
- * it is done.
+ * is advanced, and `*progress_cnt` with it, for each entry that was accepted
+ * when it is done.
  */
 void parallel_checkout_begin(const struct checkout *state,
 			     const struct index_state *old_index,
@@ -95,8 +88,8 @@ void parallel_checkout_begin(const struct checkout *state,
 			     unsigned int *progress_cnt, unsigned int flags);
 
 /*
- * Finish all entries that have been taken. Returns 0 if all of them are
- * written, -1 otherwise, with the errors reported.
+ * Finish all entries that were accepted. Returns 0 if all of them are written,
+ * -1 otherwise, with the errors reported.
  *
  * Where filters may delay their answers (state->delayed_checkout), those that
  * have done so are finished by finish_delayed_checkout(), which has to follow.
@@ -112,44 +105,46 @@ int parallel_checkout_finish_delayed(struct progress *progress,
 				     unsigned int *progress_cnt, off_t *bytes);
 
 /*
- * Finish those that have been taken so far. A user does that before it changes
+ * Finish those that were accepted so far. A user does that before it changes
  * something in the working tree itself, or runs something that may look at it.
  * Nothing is done where no entries are accepted.
  */
 void parallel_checkout_catch_up(void);
 
-/* The number of entries that have been taken so far. */
-size_t parallel_checkout_taken(void);
+/* The number of entries that were accepted so far. */
+size_t parallel_checkout_accepted(void);
+
+enum parallel_checkout_answer {
+	PARALLEL_CHECKOUT_ACCEPTED,
+	PARALLEL_CHECKOUT_REFUSED,
+
+	/*
+	 * The caller is to look at the path, and if it decides to write the entry,
+	 * to offer it again.
+	 */
+	PARALLEL_CHECKOUT_UNSEEN,
+};
 
 /*
- * Offer an entry, to be called before anything is known of its path. Return 0
- * if the entry is taken, -1 otherwise.
+ * Offer an entry, to be called before anything is known of its path.
  *
  * `nr_checkouts` (may be NULL) is incremented when the entry is written, like
  * that of checkout_entry(). It must stay valid until
  * parallel_checkout_finish(), and so must `ce`.
  */
-int parallel_checkout_offer(struct cache_entry *ce,
-			    const struct checkout *state, int *nr_checkouts);
+enum parallel_checkout_answer
+parallel_checkout_offer(struct cache_entry *ce, const struct checkout *state,
+			int *nr_checkouts);
 
 /*
- * The same for an entry that the caller has decided to write, having seen what
- * `st` says at its path (NULL: nothing, or no directory to look in), before
- * the caller removes what is in the way. If the entry is taken, that must be
- * left in place.
+ * The same for an entry that was PARALLEL_CHECKOUT_UNSEEN, and that the caller
+ * has decided to write, having seen what `st` says at its path (NULL: nothing, or
+ * no directory to look in), before the caller removes what is in the way. Returns
+ * 0 if the entry is accepted, -1 if it is refused. If it is accepted, what is in
+ * the way must be left in place.
  */
 int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
 				 const struct checkout *state,
 				 int *nr_checkouts);
-
-/*
- * The same for an entry whose path was found or made absent, and whose leading
- * directories were made. `ca` are its attributes if it is a regular file. Only
- * taken in parallel_checkout_finish(), when many entries were put off.
- */
-int parallel_checkout_offer_cleared(struct cache_entry *ce,
-				    const struct conv_attrs *ca,
-				    const struct checkout *state,
-				    int *nr_checkouts);
 
 #endif /* PARALLEL_CHECKOUT_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The worker process of parallel checkout: read frames of items, write the
- * files, answer frames of results, until the main process closes the pipe. Or
- * list the files of other working trees that a checkout may clone.
+ * The command that is a worker process of parallel checkout: its options, and
+ * how it ends. Or it lists the files of other working trees that a checkout may
+ * clone.
  * See "Parallel Checkout Design Notes" in Documentation/technical/.
  */
 #include "builtin.h"
@@ -11,10 +11,10 @@
 #include "gettext.h"
 #include "hex.h"
 #include "parallel-checkout/donor-list.h"
-#include "parallel-checkout/run-clock.h"
 #include "parallel-checkout/silence.h"
 #include "parallel-checkout/smudge.h"
 #include "parallel-checkout/wire.h"
+#include "parallel-checkout/worker.h"
 #include "parallel-checkout/writer.h"
 #include "parse-options.h"
 #include "repository.h"
@@ -23,12 +23,9 @@
 #include "strbuf.h"
 #include "string-list.h"
 #include "trace.h"
-#include "trace2.h"
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
-
-#define READ_SIZE (64 * 1024)
 
 /*
  * Only the delta bases of neighbouring files are worth keeping. The default of
@@ -44,24 +41,6 @@ static const char * const checkout_worker_usage[] = {
 	"git checkout--worker --protocol=<n> [--root=<dir>] --list-donors",
 	NULL
 };
-
-struct worker_stats {
-	uintmax_t batches, entries, conflicts;
-	uint64_t busy_ns, run_ns, waited_ns;
-};
-
-/*
- * Why an entry cannot be written is not for us to say: the main process does
- * again what this worker did not finish, and reports what it finds then.
- */
-static NORETURN void die_silently(const char *fmt, va_list params)
-{
-	trace2_cmd_error_va(fmt, params);
-
-	/* A filter may not end, and nobody should wait for an answer until then. */
-	close(1);
-	exit(128);
-}
 
 #ifdef SIGXFSZ
 static void do_nothing(int sig UNUSED)
@@ -79,59 +58,6 @@ static void outlive_size_limit(void)
 #ifdef SIGXFSZ
 	signal(SIGXFSZ, do_nothing);
 #endif
-}
-
-/* What was done by a point in time. */
-struct mark {
-	uint64_t ns, run_ns, filter_ns, bytes;
-};
-
-static void set_mark(struct mark *mark, const struct checkout_writer *writer)
-{
-	mark->ns = getnanotime();
-	mark->run_ns = run_clock_ns();
-	mark->bytes = writer->bytes;
-}
-
-/* To wait for a filter that runs, as far as anybody knows, is no waiting. */
-static void add_filter_time(struct wire_summary *summary,
-			    const struct mark *mark,
-			    const struct checkout_smudge *smudge)
-{
-	uint64_t filter_ns = smudge_run_ns(smudge);
-
-	if (smudge->met && !filter_ns)
-		summary->run_ns = summary->busy_ns;
-
-	/* Some of it is lost when a process ends before it is reaped. */
-	if (filter_ns > mark->filter_ns)
-		summary->run_ns += filter_ns - mark->filter_ns;
-	if (summary->run_ns > summary->busy_ns)
-		summary->run_ns = summary->busy_ns;
-}
-
-/* Append a frame with results, which took from the mark until now, to `out`. */
-static void add_results(struct strbuf *out, enum wire_type type,
-			const struct strbuf *results, const struct mark *mark,
-			const struct checkout_writer *writer,
-			struct worker_stats *stats)
-{
-	struct wire_summary summary = {
-		.run_ns = run_clock_since(mark->run_ns),
-		.busy_ns = getnanotime() - mark->ns,
-		.bytes = writer->bytes - mark->bytes,
-	};
-	size_t start;
-
-	if (summary.run_ns && writer->smudge && type != WIRE_LATE)
-		add_filter_time(&summary, mark, writer->smudge);
-	stats->busy_ns += summary.busy_ns;
-	stats->run_ns += summary.run_ns;
-
-	start = wire_begin_frame(out, type);
-	wire_put_summary(out, &summary);
-	strbuf_addbuf(out, results);
-	wire_end_frame(out, start);
 }
 
 /*
@@ -198,208 +124,6 @@ static void end_if_unwanted(void)
 		raise(SIGTERM);
 }
 
-/* Write all items of a frame, and append a frame with the results to `out`. */
-static int do_batch(struct checkout_writer *writer,
-		    const struct wire_frame *frame, struct strbuf *out,
-		    struct worker_stats *stats)
-{
-	struct strbuf results = STRBUF_INIT;
-	struct wire_cursor cursor;
-	struct checkout_item item;
-	struct mark mark;
-	int ret;
-
-	if (frame->type != WIRE_ITEMS)
-		return error(_("checkout worker received a frame of the wrong type"));
-
-	set_mark(&mark, writer);
-	mark.filter_ns = writer->smudge ? smudge_run_ns(writer->smudge) : 0;
-	writer_begin_batch(writer);
-	wire_open_frame(&cursor, frame);
-	while ((ret = wire_get_item(&cursor, &item,
-				    writer->repo->hash_algo)) > 0) {
-		struct checkout_result result;
-
-		writer_write(writer, &item, &result);
-
-		/* start_async() has one of its own, which is not silent */
-		set_die_routine(die_silently);
-		wire_put_result(&results, &result);
-		stats->entries++;
-		if (result.status == CHECKOUT_CONFLICT)
-			stats->conflicts++;
-	}
-	if (ret < 0 ||
-	    results.len + sizeof(struct wire_summary) > WIRE_MAX_PAYLOAD) {
-		strbuf_release(&results);
-		return error(_("checkout worker received a malformed batch"));
-	}
-
-	add_results(out, WIRE_RESULTS, &results, &mark, writer, stats);
-	stats->batches++;
-	strbuf_release(&results);
-	return 0;
-}
-
-/* What was delayed, and has been dealt with. */
-struct late {
-	struct checkout_item *item;	/* NULL if there is none */
-	struct checkout_result result;
-};
-
-/* Answer it, and forget it. */
-static int send_late(struct late *late, struct mark *mark,
-		     const struct checkout_writer *writer,
-		     struct worker_stats *stats)
-{
-	struct strbuf results = STRBUF_INIT, out = STRBUF_INIT;
-	int ret = 0;
-
-	if (!late->item)
-		return 0;
-	wire_put_result(&results, &late->result);
-	add_results(&out, WIRE_LATE, &results, mark, writer, stats);
-	if (write_in_full(1, out.buf, out.len) < 0)
-		ret = error_errno(_("unable to send checkout results"));
-	strbuf_release(&results);
-	strbuf_release(&out);
-	set_mark(mark, writer);
-	smudge_free_item(late->item);
-	late->item = NULL;
-	return ret;
-}
-
-/* Have the main process do it, once more if it was written. */
-static void decline_late(struct late *late)
-{
-	memset(&late->result, 0, sizeof(late->result));
-	late->result.id = late->item->id;
-	late->result.status = CHECKOUT_UNFILTERED;
-}
-
-/*
- * Write what filters have delayed, as it becomes available, and answer each when
- * the next one has been asked for. If that goes wrong, there may be nothing left
- * for which to say so. So the main process does the last one again, with a
- * filter that goes wrong in the same way, and reports it.
- */
-static int collect(struct checkout_writer *writer, struct worker_stats *stats)
-{
-	struct checkout_item *item;
-	struct late late = { 0 };
-	struct mark mark;
-	int ret = 0, got;
-
-	set_mark(&mark, writer);
-	while (!ret && (got = smudge_next(writer->smudge, &item))) {
-		if (got < 0) {
-			if (late.item)
-				decline_late(&late);
-			continue;
-		}
-		ret = send_late(&late, &mark, writer, stats);
-		writer_begin_batch(writer);
-		writer_write_late(writer, item, &late.result);
-		late.item = item;
-	}
-	while (!ret && !(ret = send_late(&late, &mark, writer, stats)) &&
-	       smudge_next_failed(writer->smudge, &late.item))
-		decline_late(&late);
-	return ret;
-}
-
-static int do_traced_batch(struct checkout_writer *writer,
-			   const struct wire_frame *frame, struct strbuf *out,
-			   struct worker_stats *stats)
-{
-	uintmax_t entries = stats->entries;
-	uint64_t bytes = writer->bytes;
-	int ret;
-
-	trace2_region_enter("pcheckout", "batch", writer->repo);
-	ret = do_batch(writer, frame, out, stats);
-	trace2_region_leave("pcheckout", "batch", writer->repo);
-
-	/* Not in the region: to write the trace takes time, too. */
-	trace2_data_intmax("pcheckout", writer->repo, "batch/entries",
-			   stats->entries - entries);
-	trace2_data_intmax("pcheckout", writer->repo, "batch/bytes",
-			   writer->bytes - bytes);
-	return ret;
-}
-
-static int worker_loop(struct checkout_writer *writer,
-			struct worker_stats *stats)
-{
-	struct strbuf in = STRBUF_INIT, out = STRBUF_INIT;
-	int ret = 0;
-
-	while (!ret) {
-		struct wire_frame frame;
-		uint64_t start_ns;
-		ssize_t n = wire_next_frame(in.buf, in.len, &frame);
-
-		if (n < 0) {
-			ret = error(_("checkout worker received a malformed frame"));
-			break;
-		}
-		if (n && frame.type == WIRE_COLLECT && writer->smudge) {
-			ret = collect(writer, stats);
-			strbuf_remove(&in, 0, n);
-			continue;
-		}
-		if (n) {
-			ret = do_traced_batch(writer, &frame, &out, stats);
-			if (!ret && write_in_full(1, out.buf, out.len) < 0)
-				ret = error_errno(_("unable to send checkout results"));
-			strbuf_remove(&in, 0, n);
-			strbuf_reset(&out);
-			continue;
-		}
-
-		strbuf_grow(&in, READ_SIZE);
-		start_ns = getnanotime();
-		n = xread(0, in.buf + in.len, READ_SIZE);
-		stats->waited_ns += getnanotime() - start_ns;
-		if (n < 0)
-			ret = error_errno(_("unable to receive checkout items"));
-		else if (n)
-			strbuf_setlen(&in, in.len + n);
-		else
-			break;
-	}
-	if (!ret && in.len)
-		ret = error(_("checkout worker received a truncated frame"));
-
-	strbuf_release(&in);
-	strbuf_release(&out);
-	return ret;
-}
-
-static void trace_stats(struct repository *r,
-			const struct checkout_writer *writer,
-			const struct worker_stats *stats)
-{
-	trace2_data_intmax("pcheckout", r, "worker/batches", stats->batches);
-	trace2_data_intmax("pcheckout", r, "worker/entries", stats->entries);
-	trace2_data_intmax("pcheckout", r, "worker/bytes", writer->bytes);
-	trace2_data_intmax("pcheckout", r, "worker/conflicts",
-			   stats->conflicts);
-	trace2_data_intmax("pcheckout", r, "worker/busy_us",
-			   stats->busy_ns / 1000);
-	trace2_data_intmax("pcheckout", r, "worker/waited_us",
-			   stats->waited_ns / 1000);
-	if (!stats->run_ns)
-		return;		/* nobody knows */
-
-	/* A busy worker that is not running waits, mostly for a disk. */
-	trace2_data_intmax("pcheckout", r, "worker/running_us",
-			   stats->run_ns / 1000);
-	trace2_data_intmax("pcheckout", r, "worker/disk_us",
-			   stats->busy_ns > stats->run_ns ?
-			   (stats->busy_ns - stats->run_ns) / 1000 : 0);
-}
-
 /*
  * Is this the Git that has started us? Ask before the options are parsed, since
  * these are what changes together with the protocol.
@@ -450,19 +174,6 @@ static void prepare_filters(const struct worker_filters *filters,
 	be_silent(&silence);	/* to the end */
 	if (filters->stderr_fd >= 0 && dup2(filters->stderr_fd, 2) >= 0)
 		close(filters->stderr_fd);
-}
-
-static int write_all(struct checkout_writer *writer)
-{
-	struct worker_stats stats = { 0 };
-	int ret;
-
-	set_die_routine(die_silently);
-	trace2_region_enter("pcheckout", "worker", writer->repo);
-	ret = worker_loop(writer, &stats);
-	trace_stats(writer->repo, writer, &stats);
-	trace2_region_leave("pcheckout", "worker", writer->repo);
-	return ret;
 }
 
 int cmd_checkout__worker(int argc,
@@ -532,7 +243,7 @@ int cmd_checkout__worker(int argc,
 		prepare_filters(&filters, &smudge, repo);
 		writer.smudge = &smudge;
 	}
-	ret = write_all(&writer);
+	ret = worker_serve(&writer);
 
 	writer_close(&writer);
 	string_list_clear(&donors, 0);

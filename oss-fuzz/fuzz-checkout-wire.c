@@ -35,15 +35,17 @@ static void decode_frame(const struct wire_frame *frame,
 			if (strlen(item.path) != item.path_len ||
 			    !item.path_len)
 				abort();
-			if (item.conv.encoding)
+			if (item.ca.working_tree_encoding)
 				check_string(frame,
-					     item.conv.encoding);
+					     item.ca.working_tree_encoding);
+			if (item.filter)
+				check_string(frame, item.filter);
 		}
 	} else {
-		struct wire_summary summary;
+		struct checkout_outcome outcome;
 		struct checkout_result result;
 
-		if (wire_get_summary(&cursor, &summary) <= 0)
+		if (wire_get_outcome(&cursor, &outcome) <= 0)
 			return;
 		while (wire_get_result(&cursor, &result) > 0)
 			if (result.status < CHECKOUT_WRITTEN ||

@@ -5,10 +5,12 @@
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "config.h"
+#include "convert.h"
 #include "gettext.h"
-#include "parallel-checkout/engine.h"
+#include "parallel-checkout/donors.h"
 #include "parallel-checkout/reflink.h"
 #include "parallel-checkout/silence.h"
+#include "parallel-checkout/wire.h"
 #include "parse.h"
 #include "repository.h"
 #include "strvec.h"
@@ -28,12 +30,8 @@ struct donor_file {
 /* A lister that says nothing for that long is stopped. */
 #define LISTER_SECONDS 1
 
-/* Without workers, it takes that many entries to make up for a lister. */
-#define MIN_ENTRIES 64
-
-void pc_init_donors(struct parallel_checkout *pc)
+void donors_init(struct checkout_donors *donors)
 {
-	struct checkout_donors *donors = &pc->donors;
 	const char *key = "checkout.reflink", *value;
 	int as_bool;
 
@@ -58,9 +56,8 @@ void pc_init_donors(struct parallel_checkout *pc)
 /* -- the lister -- */
 
 /* It finds the repository as a worker does, and has to say nothing. */
-static void start_lister(struct parallel_checkout *pc)
+static void start_lister(struct checkout_donors *donors, const char *root)
 {
-	struct checkout_donors *donors = &pc->donors;
 	struct child_process *cp = &donors->lister;
 	struct silence silence;
 
@@ -68,8 +65,8 @@ static void start_lister(struct parallel_checkout *pc)
 	cp->clean_on_exit = 1;
 	strvec_push(&cp->args, "checkout--worker");
 	strvec_pushf(&cp->args, "--protocol=%d", WIRE_PROTOCOL);
-	if (*pc->root)
-		strvec_pushf(&cp->args, "--root=%s", pc->root);
+	if (*root)
+		strvec_pushf(&cp->args, "--root=%s", root);
 	strvec_push(&cp->args, "--list-donors");
 
 	/* not no_stdin and the like, for which start_command() dies if it must */
@@ -205,46 +202,31 @@ static int read_list(struct checkout_donors *donors)
 	return n < 0 ? -1 : 0;
 }
 
-/* Have donors looked for, once; wait until it is known which they are. */
-static void ask(struct parallel_checkout *pc)
+/* Have donors looked for; wait until it is known which they are. */
+static void ask(struct checkout_donors *donors, const char *root,
+		const char *name_prefix)
 {
-	struct checkout_donors *donors = &pc->donors;
-
-	if (donors->asked)
-		return;
-	donors->asked = 1;
-
 	/* A file "prefix-name" is no file of another working tree. */
-	if (*pc->name_prefix ||
-	    !can_reflink(*pc->root ? pc->root : ".", donors->on_any_fs))
+	if (*name_prefix ||
+	    !can_reflink(*root ? root : ".", donors->on_any_fs))
 		return;
-	start_lister(pc);
+	start_lister(donors, root);
 	while (!donors->nr && !read_list(donors))
 		; /* go on */
 }
 
 /* -- what they have -- */
 
-void pc_add_donor_args(struct parallel_checkout *pc, struct strvec *args)
+void donors_add_args(struct checkout_donors *donors, const char *root,
+		     const char *name_prefix, struct strvec *args)
 {
-	struct checkout_donors *donors = &pc->donors;
-
 	if (!donors->wanted)
 		return;
-	ask(pc);
+	if (!donors->asked)
+		ask(donors, root, name_prefix);
+	donors->asked = 1;
 	for (unsigned int i = 0; i < donors->nr; i++)
 		strvec_pushf(args, "--donor=%s", donors->path[i]);
-}
-
-void pc_lend_donors(struct parallel_checkout *pc)
-{
-	struct checkout_donors *donors = &pc->donors;
-
-	if (donors->lent || !donors->asked)
-		return;
-	donors->lent = 1;
-	for (unsigned int i = 0; i < donors->nr; i++)
-		writer_add_donor(&pc->writer, donors->path[i]);
 }
 
 static int has_list_beyond(const struct checkout_donors *donors,
@@ -276,24 +258,19 @@ static size_t find_path(const struct checkout_donors *donors, const char *path)
 	return lo;
 }
 
-static int have_donors(struct parallel_checkout *pc)
+/* Is a file with these attributes, and no filter, just the blob? */
+static int is_stored_as_is(const struct conv_attrs *ca)
 {
-	struct checkout_donors *donors = &pc->donors;
-
-	if (!donors->asked &&
-	    ++donors->entries_before + pc->queue.queued >= MIN_ENTRIES)
-		ask(pc);
-	return donors->nr;
+	return output_eol(ca->crlf_action) != EOL_CRLF && !ca->ident &&
+		!ca->working_tree_encoding;
 }
 
-void pc_find_donor(struct parallel_checkout *pc, struct checkout_item *item)
+void donors_find(struct checkout_donors *donors, struct checkout_item *item)
 {
-	struct checkout_donors *donors = &pc->donors;
-	const struct checkout_conversion *conv = &item->conv;
 	size_t pos;
 
-	if (!donors->wanted || !S_ISREG(item->mode) || conv->eol ||
-	    conv->ident || conv->encoding || conv->filter || !have_donors(pc))
+	if (!donors->nr || !S_ISREG(item->mode) || item->filter ||
+	    !is_stored_as_is(&item->ca))
 		return;
 
 	while (!has_list_beyond(donors, item->path) && !read_list(donors))
@@ -310,10 +287,8 @@ void pc_find_donor(struct parallel_checkout *pc, struct checkout_item *item)
 	}
 }
 
-void pc_release_donors(struct parallel_checkout *pc)
+void donors_release(struct checkout_donors *donors)
 {
-	struct checkout_donors *donors = &pc->donors;
-
 	stop_lister(donors);
 	strbuf_release(&donors->in);
 	for (unsigned int i = 0; i < donors->nr; i++)

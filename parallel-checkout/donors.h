@@ -15,7 +15,6 @@
 #include "strbuf.h"
 
 struct donor_file;
-struct parallel_checkout;
 struct strvec;
 
 struct checkout_donors {
@@ -24,9 +23,8 @@ struct checkout_donors {
 
 	/* Says what there is, until it is_listing no more. */
 	struct child_process lister;
-	unsigned asked : 1, is_listing : 1, lent : 1;
+	unsigned asked : 1, is_listing : 1;
 	struct strbuf in;
-	size_t entries_before;	/* it was asked */
 
 	/* What it has said; files are sorted by path. */
 	char *path[CHECKOUT_MAX_DONORS];
@@ -35,29 +33,26 @@ struct checkout_donors {
 	size_t files_nr, files_alloc;
 	size_t next;		/* after the file that was found last */
 	struct mem_pool names;	/* of files */
-
-	uintmax_t cloned_files, cloned_bytes;
 };
 
 /* Ask for the configuration. Dies if it makes no sense. */
-void pc_init_donors(struct parallel_checkout *pc);
+void donors_init(struct checkout_donors *donors);
 
 /* End the lister, and free everything. */
-void pc_release_donors(struct parallel_checkout *pc);
+void donors_release(struct checkout_donors *donors);
 
 /*
- * Workers are about to be started: look for donors, once, and add the arguments
- * that tell them. The root must have been prepared.
+ * Workers are about to be started, that write below `root` files whose names
+ * begin with `name_prefix`: look for donors, once, and add the arguments that
+ * tell them.
  */
-void pc_add_donor_args(struct parallel_checkout *pc, struct strvec *args);
+void donors_add_args(struct checkout_donors *donors, const char *root,
+		     const char *name_prefix, struct strvec *args);
 
 /*
- * If a donor may have the file of an entry, name it in the item, which is
- * complete otherwise. Waits for the lister, but not for long.
+ * If a donor may have the file of an item, which is complete otherwise, name it
+ * there. Waits for the lister, but not for long.
  */
-void pc_find_donor(struct parallel_checkout *pc, struct checkout_item *item);
-
-/* Tell the writer of this process; before it is given an item with a donor. */
-void pc_lend_donors(struct parallel_checkout *pc);
+void donors_find(struct checkout_donors *donors, struct checkout_item *item);
 
 #endif /* PARALLEL_CHECKOUT_DONORS_H */

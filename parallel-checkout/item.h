@@ -3,47 +3,24 @@
 #define PARALLEL_CHECKOUT_ITEM_H
 
 /*
- * What a checkout worker is asked to write, and what it answers. These two
- * structs are the common language of all parts of parallel checkout; nothing
- * in here does any work.
+ * What a checkout worker is asked to write, and what it answers. These structs
+ * are the common language of all parts of parallel checkout; nothing in here
+ * does any work.
  */
 
+#include "convert.h"
 #include "hash.h"
 #include "statinfo.h"
 
-/*
- * How a blob becomes a file, as far as a worker has to know: all of it is
- * decided by the main process, and nothing depends on the configuration that
- * the worker finds. There is no filter driver in here; a worker can only run
- * the one command that it is told.
- */
-enum checkout_eol {
-	CHECKOUT_EOL_AS_IS = 0,
-	CHECKOUT_EOL_CRLF = 1,
-	CHECKOUT_EOL_AUTO_CRLF = 2,	/* if the blob looks like text */
-};
-
-struct checkout_conversion {
-	enum checkout_eol eol;
-	unsigned ident : 1;
-	const char *encoding;	/* working-tree-encoding, or NULL; not owned */
-
-	/*
-	 * The command of a filter that comes last, or NULL; not owned. It may
-	 * be required, or a long-running process, which may be told that it may
-	 * answer later.
-	 */
-	const char *filter;
-	unsigned required : 1, is_process : 1, can_delay : 1;
-};
+#define CHECKOUT_MAX_DONORS 2
 
 /*
  * What is to be at a path, together with what the main process believes is
  * there. The main process has not necessarily looked: it is the writer that
- * finds out, and answers CHECKOUT_CONFLICT when it is not so.
+ * finds out, and answers CHECKOUT_COLLIDED when it is not so.
  */
 struct checkout_item {
-	/* Position in the main process's queue; comes back in the result. */
+	/* Number of the entry in the main process; comes back in the result. */
 	uint32_t id;
 
 	/*
@@ -56,10 +33,21 @@ struct checkout_item {
 
 	struct object_id oid;
 
-	/* It comes for the second time; its blob may have been fetched. */
-	unsigned again : 1;
+	/*
+	 * How the blob of a regular file is converted. All of it is decided by
+	 * the main process. Of the driver a worker only knows `filter`; the
+	 * action of the attribute, which is there for messages, it does not
+	 * know either.
+	 */
+	struct conv_attrs ca;
 
-	struct checkout_conversion conv;
+	/*
+	 * The command of a filter that comes last, or NULL; not owned. It may
+	 * be required, or a long-running process, which may be told that it may
+	 * answer later.
+	 */
+	const char *filter;
+	unsigned required : 1, is_process : 1, can_delay : 1;
 
 	/*
 	 * The path, relative to the root that the writer was opened with; NUL
@@ -85,8 +73,6 @@ struct checkout_item {
 	unsigned int donor;
 };
 
-#define CHECKOUT_MAX_DONORS 2
-
 #define CHECKOUT_REMOVE_FILE 0u
 #define CHECKOUT_REMOVE_DIR ((uint32_t)S_IFDIR)
 
@@ -102,7 +88,7 @@ enum checkout_status {
 	 * believed to be. Whatever is there was left alone. For a directory:
 	 * it cannot be removed, most likely as it is not empty.
 	 */
-	CHECKOUT_CONFLICT = 2,
+	CHECKOUT_COLLIDED = 2,
 
 	/*
 	 * Something failed, or would have had to be said to the user. Nothing
@@ -112,7 +98,7 @@ enum checkout_status {
 	CHECKOUT_DECLINED = 3,
 
 	/*
-	 * The filter of the item has put off its answer. Nothing is at the
+	 * The filter of the item has delayed its answer. Nothing is at the
 	 * path. The worker asks for it when it is told to, and answers once
 	 * more.
 	 */
@@ -137,9 +123,39 @@ struct checkout_result {
 	 */
 	unsigned has_sd : 1;
 	struct stat_data sd;
-
-	/* How many bytes of a CHECKOUT_WRITTEN file are those of a donor. */
-	uint64_t cloned;
 };
+
+/*
+ * What was done, in numbers: by a worker with a batch, or by all of them since
+ * the checkout began.
+ */
+struct checkout_outcome {
+	uint64_t files, bytes;			/* written */
+	uint64_t cloned_files, cloned_bytes;	/* of these, from donors */
+	uint64_t removed;			/* files and directories */
+	uint64_t collided, declined, delayed;	/* answers */
+
+	/*
+	 * Nanoseconds from the first item of a batch to its last result, and
+	 * for how much of that the worker was running; see run-clock.h. The
+	 * latter is 0 where nobody knows.
+	 */
+	uint64_t busy_ns, run_ns;
+};
+
+static inline void outcome_add(struct checkout_outcome *total,
+			       const struct checkout_outcome *more)
+{
+	total->files += more->files;
+	total->bytes += more->bytes;
+	total->cloned_files += more->cloned_files;
+	total->cloned_bytes += more->cloned_bytes;
+	total->removed += more->removed;
+	total->collided += more->collided;
+	total->declined += more->declined;
+	total->delayed += more->delayed;
+	total->busy_ns += more->busy_ns;
+	total->run_ns += more->run_ns;
+}
 
 #endif /* PARALLEL_CHECKOUT_ITEM_H */

@@ -19,12 +19,6 @@ static void at_most(int *limit, uintmax_t value)
 		*limit = value;
 }
 
-/* So many workers have enough if each needs `each` of what is left. */
-static void share(int *limit, uintmax_t max, uintmax_t used, uintmax_t each)
-{
-	at_most(limit, max > used ? (max - used) / each : 0);
-}
-
 #ifdef __linux__
 
 static int cpus_allowed(void)
@@ -42,7 +36,7 @@ static int cpus_allowed(void)
 	return INT_MAX;
 }
 
-/* A number and what comes after it. Signs and other words are none. */
+/* A number and what comes after it; "max" is none. Returns -1 if it is none. */
 static int parse_number(const char *text, uintmax_t *value, const char **end)
 {
 	char *stop;
@@ -71,113 +65,28 @@ static void read_text(const char *dir, const char *name, struct strbuf *buf)
 	strbuf_release(&path);
 }
 
-/* The number that is all of a file. "max", like -1, is no number: no limit. */
-static int read_number(const char *dir, const char *name, uintmax_t *value)
+static void add_cgroup(struct checkout_limits *limits, const char *dir)
 {
 	struct strbuf buf = STRBUF_INIT;
-	const char *end;
-	int ret;
-
-	read_text(dir, name, &buf);
-	ret = parse_number(buf.buf, value, &end);
-	if (!ret && *end)
-		ret = -1;
-	strbuf_release(&buf);
-	return ret;
-}
-
-/* The number after `key` and white space at the beginning of a line. */
-static int find_number(const char *text, const char *key, uintmax_t *value)
-{
-	while (*text) {
-		const char *rest, *end;
-
-		if (skip_prefix(text, key, &rest) && isspace(*rest)) {
-			while (isspace(*rest))
-				rest++;
-			return parse_number(rest, value, &end);
-		}
-		text = strchrnul(text, '\n');
-		if (*text)
-			text++;
-	}
-	return -1;
-}
-
-static void add_cpu(struct checkout_limits *limits, const char *dir)
-{
-	struct strbuf buf = STRBUF_INIT;
-	uintmax_t quota, period;
+	uintmax_t value, period;
 	const char *end;
 
 	read_text(dir, "cpu.max", &buf);
-	if (!parse_number(buf.buf, &quota, &end) &&
+	if (!parse_number(buf.buf, &value, &end) &&
 	    !parse_number(end, &period, &end) && period)
 		at_most(&limits->cpu_quota,
-			quota / period + !!(quota % period));
+			value / period + !!(value % period));
+	read_text(dir, "memory.max", &buf);
+	if (!parse_number(buf.buf, &value, &end) && !*end)
+		at_most(&limits->by_memory, value / 2 / LIMITS_WORKER_MEMORY);
 	strbuf_release(&buf);
-}
-
-/*
- * Memory that a cgroup uses includes files that are cached for it. A CI job
- * that has just fetched or unpacked something has its limit full of them; they
- * give way.
- */
-static int read_used_memory(const char *dir, uintmax_t *used)
-{
-	static const char *const cached[] = { "inactive_file", "active_file" };
-	struct strbuf stat = STRBUF_INIT;
-
-	if (read_number(dir, "memory.current", used))
-		return -1;
-	read_text(dir, "memory.stat", &stat);
-	for (size_t i = 0; i < ARRAY_SIZE(cached); i++) {
-		uintmax_t n;
-
-		if (!find_number(stat.buf, cached[i], &n))
-			*used -= n < *used ? n : *used;
-	}
-	strbuf_release(&stat);
-	return 0;
-}
-
-static uintmax_t memory_of_worker(int filters)
-{
-	return LIMITS_WORKER_MEMORY + (filters ? LIMITS_FILTER_MEMORY : 0);
-}
-
-static void add_memory(struct checkout_limits *limits, const char *dir,
-		       int filters)
-{
-	static const char *const names[] = { "memory.max", "memory.high" };
-	uintmax_t max, used;
-
-	if (read_used_memory(dir, &used))
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!read_number(dir, names[i], &max))
-			share(&limits->by_memory, max, used,
-			      memory_of_worker(filters));
-}
-
-static void add_processes(struct checkout_limits *limits, const char *dir,
-			  int filters)
-{
-	uintmax_t max, used;
-
-	if (!read_number(dir, "pids.max", &max) &&
-	    !read_number(dir, "pids.current", &used))
-		share(&limits->by_processes, max, used,
-		      LIMITS_WORKER_PROCESSES +
-		      (filters ? LIMITS_FILTER_PROCESSES : 0));
 }
 
 /*
  * A limit of our cgroup, or of any above it, is a limit for us. The line that
  * names ours is "0::<path>"; the others are of cgroups of version 1.
  */
-static void read_cgroups(struct checkout_limits *limits, const char *root,
-			 int filters)
+static void read_cgroups(struct checkout_limits *limits, const char *root)
 {
 	struct strbuf cgroups = STRBUF_INIT, dir = STRBUF_INIT;
 	const char *line, *path = NULL;
@@ -200,9 +109,7 @@ static void read_cgroups(struct checkout_limits *limits, const char *root,
 	for (;;) {
 		while (dir.len > mount_len && dir.buf[dir.len - 1] == '/')
 			strbuf_setlen(&dir, dir.len - 1);
-		add_cpu(limits, dir.buf);
-		add_memory(limits, dir.buf, filters);
-		add_processes(limits, dir.buf, filters);
+		add_cgroup(limits, dir.buf);
 		if (dir.len <= mount_len)
 			break;
 		while (dir.len > mount_len && dir.buf[dir.len - 1] != '/')
@@ -211,19 +118,6 @@ static void read_cgroups(struct checkout_limits *limits, const char *root,
 out:
 	strbuf_release(&cgroups);
 	strbuf_release(&dir);
-}
-
-static void read_meminfo(struct checkout_limits *limits, const char *root,
-			 int filters)
-{
-	struct strbuf meminfo = STRBUF_INIT;
-	uintmax_t kib;
-
-	read_text(root, "proc/meminfo", &meminfo);
-	if (!find_number(meminfo.buf, "MemAvailable:", &kib))
-		share(&limits->by_memory, kib, 0,
-		      memory_of_worker(filters) / 1024);
-	strbuf_release(&meminfo);
 }
 
 #endif /* __linux__ */
@@ -243,21 +137,22 @@ static uintmax_t max_descriptors(void)
 
 int limits_by_descriptors(void)
 {
+	uintmax_t max = max_descriptors();
 	int workers = INT_MAX;
 
-	share(&workers, max_descriptors(), LIMITS_OWN_FDS, LIMITS_WORKER_FDS);
+	at_most(&workers, max > LIMITS_OWN_FDS ?
+		(max - LIMITS_OWN_FDS) / LIMITS_WORKER_FDS : 0);
 #ifdef GIT_WINDOWS_NATIVE
-	share(&workers, LIMITS_POLLED_ON_WINDOWS, 0, LIMITS_WORKER_FDS);
+	at_most(&workers, LIMITS_POLLED_ON_WINDOWS / LIMITS_WORKER_FDS);
 #endif
 	return workers;
 }
 
 void limits_read(struct checkout_limits *limits,
-		 const char *root MAYBE_UNUSED, int filters MAYBE_UNUSED)
+		 const char *root MAYBE_UNUSED)
 {
 	limits->cpus_online = online_cpus();
-	limits->cpus_allowed = limits->cpu_quota = INT_MAX;
-	limits->by_memory = limits->by_processes = INT_MAX;
+	limits->cpus_allowed = limits->cpu_quota = limits->by_memory = INT_MAX;
 	limits->by_descriptors = limits_by_descriptors();
 
 	/* Half of many is for others, like packs. */
@@ -266,8 +161,7 @@ void limits_read(struct checkout_limits *limits,
 
 #ifdef __linux__
 	limits->cpus_allowed = cpus_allowed();
-	read_cgroups(limits, root, filters);
-	read_meminfo(limits, root, filters);
+	read_cgroups(limits, root);
 #endif
 
 	limits->cores = limits->cpus_online;
@@ -278,7 +172,6 @@ void limits_read(struct checkout_limits *limits,
 
 	limits->max_workers = LIMITS_MAX_WORKERS;
 	at_most(&limits->max_workers, limits->by_memory);
-	at_most(&limits->max_workers, limits->by_processes);
 	at_most(&limits->max_workers, limits->by_descriptors);
 	if (limits->max_workers < 1)
 		limits->max_workers = 1;

@@ -20,16 +20,6 @@
  */
 #define LIMITS_WORKER_MEMORY (32 * 1024 * 1024)
 
-/*
- * A worker is one process. As many are left to the main process, for filters,
- * submodules, and fetches, and to others.
- */
-#define LIMITS_WORKER_PROCESSES 2
-
-/* The same of the filter that it runs; git-lfs has eight threads or so. */
-#define LIMITS_FILTER_MEMORY (32 * 1024 * 1024)
-#define LIMITS_FILTER_PROCESSES 10
-
 /* Descriptors that a worker takes in the main process: its two pipes. */
 #define LIMITS_WORKER_FDS 2
 
@@ -52,8 +42,8 @@ struct checkout_limits {
 	int cores;
 
 	/*
-	 * LIMITS_MAX_WORKERS, or as many as there is memory, room for
-	 * processes and descriptors for, if that is less; at least 1.
+	 * LIMITS_MAX_WORKERS, or as many as there is memory and descriptors
+	 * for, if that is less; at least 1.
 	 */
 	int max_workers;
 
@@ -64,7 +54,7 @@ struct checkout_limits {
 	int cpus_online;	/* of the machine */
 	int cpus_allowed;	/* that we may be scheduled on */
 	int cpu_quota;		/* processor time, of one processor, rounded up */
-	int by_memory, by_processes, by_descriptors;	/* workers */
+	int by_memory, by_descriptors;	/* workers */
 };
 
 /*
@@ -72,25 +62,18 @@ struct checkout_limits {
  * read: "" for those of this machine, or a folder with others in it, for tests.
  * A file that is missing, or that is not understood, limits nothing.
  *
- * On Linux it reads, see cgroups(7), proc(5) and the kernel's
- * Documentation/admin-guide/cgroup-v2.rst:
- *
- *	/proc/self/cgroup, and for the cgroup named there and all those above it
- *	cpu.max memory.max memory.high memory.current memory.stat pids.max
- *	pids.current
- *	/proc/meminfo
- *
- * where cgroups are mounted at the usual place, /sys/fs/cgroup. In a container
- * that does not see the cgroups above it, what is mounted there is its own.
- * Cached files do not count as used memory, since they make room. Cgroups of
- * version 1, which distributions have left, limit nothing here.
+ * On Linux it reads /proc/self/cgroup, and cpu.max and memory.max of the cgroup
+ * named there and of all those above it; see cgroups(7) and the kernel's
+ * Documentation/admin-guide/cgroup-v2.rst. They are looked for where cgroups are
+ * mounted as a rule, in /sys/fs/cgroup. In a container that does not see the
+ * cgroups above it, what is mounted there is its own. Half of the memory is for
+ * others. Cgroups of version 1, which distributions have left, limit nothing.
  *
  * Elsewhere, only the processors that are online and the limit on descriptors
- * are known. With `filters`, each worker runs a filter besides. It takes some
- * tenths of a millisecond at most; call it when workers are about to be started.
+ * are known. It takes some tenths of a millisecond at most; call it when workers
+ * are about to be started.
  */
-void limits_read(struct checkout_limits *limits, const char *root,
-		 int filters);
+void limits_read(struct checkout_limits *limits, const char *root);
 
 /* For how many workers there are descriptors that can be polled; a system call. */
 int limits_by_descriptors(void);

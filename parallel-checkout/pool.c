@@ -7,25 +7,12 @@
 #include "compat/nonblock.h"
 #include "exec-cmd.h"
 #include "gettext.h"
-#include "parse.h"
 #include "parallel-checkout/pool.h"
 #include "parallel-checkout/silence.h"
 #include "sigchain.h"
 #include "strvec.h"
 #include "trace.h"
 #include "trace2.h"
-
-#define READ_SIZE (64 * 1024)
-
-/*
- * Batches are made to take some milliseconds, so this means that something is
- * wrong; unless a batch has files of gigabytes, or the file system is very
- * slow.
- */
-#define PATIENCE_MS 30000
-
-/* Not to be waited for longer at once, so that it is noticed if we are stopped. */
-#define MAX_WAIT_MS 1000
 
 /*
  * When we end, a worker is told to, and ends what filters it has before; if it is
@@ -34,7 +21,7 @@
 #define END_TIMEOUT_MS 4000
 
 /* Most filters end at once when there is nothing more to do. */
-#define LINGER_NS 1000000000
+#define LINGER_MS 1000
 
 static void close_fd(int *fd)
 {
@@ -154,9 +141,6 @@ void pool_init(struct worker_pool *pool, int max,
 	pool->algo = algo;
 	pool->quiet = !!quiet;
 	pool->alloc = max;
-	pool->patience_ns = 1000000 *
-		(uint64_t)git_env_ulong("GIT_TEST_CHECKOUT_PATIENCE",
-					PATIENCE_MS);
 
 	/* run-command.c remembers where they are, so they must stay there. */
 	CALLOC_ARRAY(pool->workers, max);
@@ -273,8 +257,8 @@ int pool_add_item(struct worker_pool *pool, int nr,
 			   worker->ids_nr);
 		worker->ids_first = 0;
 	}
-	worker->filters |= !!item->conv.filter;
-	worker->may_delay |= item->conv.can_delay;
+	worker->filters |= !!item->filter;
+	worker->may_delay |= item->can_delay;
 	worker->batch_len[worker->batches]++;
 	ALLOC_GROW(worker->ids, worker->ids_nr + 1, worker->ids_alloc);
 	worker->ids[worker->ids_nr++] = item->id;
@@ -291,10 +275,7 @@ void pool_end_batch(struct worker_pool *pool, int nr)
 		return;
 	}
 	wire_end_frame(&worker->out, worker->batch_start);
-	if (!worker->batches++) {
-		worker->silent_ns = 0;
-		worker->reported = 0;
-	}
+	worker->batches++;
 }
 
 static void add_lost(struct worker_pool *pool, uint32_t id)
@@ -314,12 +295,7 @@ static int is_foreign(int code)
 	return code == 129 || code == 1;
 }
 
-/*
- * The worker has ended, or cannot be understood any more. Reap it, so that it
- * is certain that it does not write any more, and put what it has not answered
- * on the list of lost entries.
- */
-static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
+void pool_lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 {
 	int number = worker - pool->workers;
 	int may_filter = worker->filters || worker->may_delay;
@@ -342,7 +318,7 @@ static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 			add_lost(pool, id);
 			pool->holder[id] = 0;
 		}
-	pool->stats.lost += pool->lost_nr > lost_nr;
+	pool->lost_workers += pool->lost_nr > lost_nr;
 
 	/*
 	 * It may have died of what a filter says, and waited for that to end until
@@ -361,311 +337,6 @@ static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 
 	if (!pool_in_use(pool))
 		pool->in_use = pool->nr;
-}
-
-/* Windows says ENOSPC for a pipe that is full; cf. pump_io_round(). */
-static int is_full_pipe(int err)
-{
-	return err == EAGAIN || err == EWOULDBLOCK || err == ENOSPC;
-}
-
-static void send_frames(struct pool_worker *worker)
-{
-	ssize_t n;
-
-	/* Not xwrite(), which would wait for the pipe to have room. */
-	sigchain_push(SIGPIPE, SIG_IGN);
-	n = write(worker->cp.in, worker->out.buf + worker->out_sent,
-		  worker->out.len - worker->out_sent);
-	if (n < 0 && (is_full_pipe(errno) || errno == EINTR)) {
-		n = 0;
-	} else if (n < 0) {
-		/*
-		 * It has closed its end. There may be answers in the other
-		 * pipe still; when these are read, the worker is lost.
-		 */
-		close_fd(&worker->cp.in);
-		n = worker->out.len - worker->out_sent;
-	}
-	sigchain_pop(SIGPIPE);
-
-	worker->out_sent += n;
-	if (worker->out_sent == worker->out.len) {
-		strbuf_reset(&worker->out);
-		worker->out_sent = 0;
-	}
-}
-
-static void hold(struct worker_pool *pool, uint32_t id, int worker)
-{
-	if (id >= pool->holder_nr) {
-		size_t nr = alloc_nr((size_t)id);
-
-		REALLOC_ARRAY(pool->holder, nr);
-		memset(pool->holder + pool->holder_nr, 0,
-		       (nr - pool->holder_nr) * sizeof(*pool->holder));
-		pool->holder_nr = nr;
-	}
-	pool->holder[id] = worker + 1;
-}
-
-/* Is it the next answer of the oldest batch? */
-static int is_expected_result(struct worker_pool *pool,
-			      struct pool_worker *worker,
-			      const struct checkout_result *result, size_t nth)
-{
-	if (nth == worker->batch_len[0] ||
-	    worker->ids[worker->ids_first] != result->id ||
-	    (result->status == CHECKOUT_DELAYED && !worker->may_delay))
-		return 0;
-	worker->ids_first++;
-	if (result->status == CHECKOUT_DELAYED)
-		hold(pool, result->id, worker - pool->workers);
-	return 1;
-}
-
-/* Is it the last answer for an entry that was delayed? */
-static int is_expected_late(struct worker_pool *pool,
-			    struct pool_worker *worker,
-			    const struct checkout_result *result)
-{
-	if (result->status == CHECKOUT_DELAYED ||
-	    result->id >= pool->holder_nr ||
-	    pool->holder[result->id] != worker - pool->workers + 1)
-		return 0;
-	pool->holder[result->id] = 0;
-	return 1;
-}
-
-/* Returns how many results there are, or -1 if they are not to be expected. */
-static ssize_t take_results(struct worker_pool *pool, struct pool_worker *worker,
-			    struct wire_cursor *cursor, int late)
-{
-	ssize_t n = 0;
-	int ret;
-
-	for (;;) {
-		struct checkout_result *result;
-
-		ALLOC_GROW(pool->results, pool->results_nr + 1,
-			   pool->results_alloc);
-		result = &pool->results[pool->results_nr];
-		ret = wire_get_result(cursor, result);
-		if (ret <= 0)
-			return ret < 0 ? -1 : n;
-		if (late ? !is_expected_late(pool, worker, result) :
-			   !is_expected_result(pool, worker, result, n))
-			return -1;
-		n++;
-		pool->results_nr++;
-		pool->stats.entries += !late;
-	}
-}
-
-static int take_frame(struct worker_pool *pool, struct pool_worker *worker,
-		      const struct wire_frame *frame)
-{
-	int late = frame->type == WIRE_LATE;
-	struct wire_summary summary;
-	struct wire_cursor cursor;
-	ssize_t n;
-
-	wire_open_frame(&cursor, frame);
-	if (!(late || (frame->type == WIRE_RESULTS && worker->batches)) ||
-	    wire_get_summary(&cursor, &summary) != 1)
-		return -1;
-	n = take_results(pool, worker, &cursor, late);
-	if (n < 0)
-		return -1;
-	if (!late) {
-		if ((size_t)n != worker->batch_len[0])
-			return -1;
-		worker->answered = 1;
-		worker->batches--;
-		MOVE_ARRAY(worker->batch_len, worker->batch_len + 1,
-			   worker->batches);
-		pool->stats.batches++;
-	}
-	pool->stats.bytes += summary.bytes;
-	pool->stats.busy_ns += summary.busy_ns;
-	pool->stats.run_ns += summary.run_ns;
-	return 0;
-}
-
-static int receive_frames(struct worker_pool *pool, struct pool_worker *worker)
-{
-	struct strbuf *in = &worker->in;
-	size_t used = 0;
-	ssize_t n;
-
-	strbuf_grow(in, READ_SIZE);
-	n = xread(worker->cp.out, in->buf + in->len, READ_SIZE);
-	if (n <= 0)
-		return -1;
-	strbuf_setlen(in, in->len + n);
-	worker->silent_ns = 0;
-	worker->reported = 0;
-
-	for (;;) {
-		struct wire_frame frame;
-
-		n = wire_next_frame(in->buf + used, in->len - used, &frame);
-		if (n < 0)
-			return -1;
-		if (!n)
-			break;
-		if (take_frame(pool, worker, &frame) < 0)
-			return -1;
-		used += n;
-	}
-	strbuf_remove(in, 0, used);
-	return 0;
-}
-
-static void add_pollfd(struct worker_pool *pool, int *nr, int worker, int fd,
-		       short events)
-{
-	pool->pollfds[*nr].fd = fd;
-	pool->pollfds[*nr].events = events;
-	pool->pollfds[*nr].revents = 0;
-	pool->pollfd_worker[*nr] = worker;
-	(*nr)++;
-}
-
-static void report_silence(struct pool_worker *worker, uint64_t ns)
-{
-	int seconds = (ns + 999999999) / 1000000000;
-
-	worker->reported = 1;
-	warning(Q_("checkout worker %"PRIuMAX" has not answered for %d second; "
-		   "still waiting for it",
-		   "checkout worker %"PRIuMAX" has not answered for %d seconds; "
-		   "still waiting for it", seconds),
-		(uintmax_t)worker->cp.pid, seconds);
-}
-
-/*
- * Like poll() with no timeout, but returns 0 after patience_ns at the latest,
- * or a second. For how long it has waited is added to *waited_ns. That is never
- * more than it wanted to wait: after Ctrl-Z and "fg" it comes back late, but
- * the workers have been stopped, too.
- */
-static int poll_patiently(struct pollfd *fds, int nr, uint64_t patience_ns,
-			  uint64_t *waited_ns)
-{
-	uint64_t start_ns = getnanotime(), ns;
-	int timeout_ms = patience_ns < MAX_WAIT_MS * (uint64_t)1000000 ?
-		patience_ns / 1000000 + 1 : MAX_WAIT_MS;
-	int ready = poll(fds, nr, timeout_ms), saved_errno = errno;
-
-	ns = getnanotime() - start_ns;
-	if (ns > timeout_ms * (uint64_t)1000000)
-		ns = timeout_ms * (uint64_t)1000000;
-	*waited_ns += ns;
-	errno = saved_errno;
-	return ready;
-}
-
-/* Is it to be reported if it does not answer? */
-static int is_expected(const struct pool_worker *worker)
-{
-	return worker->running && worker->batches && !worker->reported &&
-		!worker->filters;
-}
-
-/* Like poll(), with the descriptors of the pool. Reports who is silent. */
-static int wait_for_workers(struct worker_pool *pool, int nr, int timeout_ms)
-{
-	int ready = 0;
-
-	if (timeout_ms >= 0)
-		return poll(pool->pollfds, nr, timeout_ms);
-
-	while (!ready) {
-		uint64_t soonest = UINT64_MAX, waited_ns = 0;
-
-		for (int i = 0; i < pool->nr; i++) {
-			struct pool_worker *worker = &pool->workers[i];
-
-			if (!is_expected(worker))
-				continue;
-			if (worker->silent_ns >= pool->patience_ns)
-				report_silence(worker, worker->silent_ns);
-			else if (pool->patience_ns - worker->silent_ns < soonest)
-				soonest = pool->patience_ns - worker->silent_ns;
-		}
-		if (soonest == UINT64_MAX)
-			return poll(pool->pollfds, nr, -1);
-
-		ready = poll_patiently(pool->pollfds, nr, soonest, &waited_ns);
-		for (int i = 0; i < pool->nr; i++)
-			if (is_expected(&pool->workers[i]))
-				pool->workers[i].silent_ns += waited_ns;
-	}
-	return ready;
-}
-
-void pool_poll(struct worker_pool *pool, int timeout_ms)
-{
-	uint64_t start;
-	int nr = 0, ready, err;
-
-	for (int i = 0; i < pool->nr; i++) {
-		struct pool_worker *worker = &pool->workers[i];
-
-		if (!worker->running)
-			continue;
-
-		/* Most often the pipe has room; then poll() need not say so. */
-		if (worker->out.len)
-			send_frames(worker);
-		add_pollfd(pool, &nr, i, worker->cp.out, POLLIN);
-		if (worker->out.len)
-			add_pollfd(pool, &nr, i, worker->cp.in, POLLOUT);
-	}
-	if (!nr)
-		return;
-
-	start = timeout_ms ? getnanotime() : 0;
-	ready = wait_for_workers(pool, nr, timeout_ms);
-	err = errno;
-	if (timeout_ms)
-		pool->stats.waited_ns += getnanotime() - start;
-	errno = err;
-	if (ready < 0 && errno != EINTR)
-		die_errno(_("failed to poll checkout workers"));
-	if (ready <= 0)
-		return;
-
-	for (int i = 0; i < nr; i++) {
-		struct pool_worker *worker =
-			&pool->workers[pool->pollfd_worker[i]];
-
-		if (!pool->pollfds[i].revents || !worker->running)
-			continue;
-		if (pool->pollfds[i].events & POLLOUT)
-			send_frames(worker);
-		else if (receive_frames(pool, worker) < 0)
-			lose_worker(pool, worker);
-	}
-}
-
-int pool_next_result(struct worker_pool *pool, struct checkout_result *result)
-{
-	if (pool->results_first == pool->results_nr) {
-		pool->results_first = pool->results_nr = 0;
-		return 0;
-	}
-	*result = pool->results[pool->results_first++];
-	return 1;
-}
-
-int pool_next_lost(struct worker_pool *pool, uint32_t *id)
-{
-	if (!pool->lost_nr)
-		return 0;
-	*id = pool->lost[--pool->lost_nr];
-	return 1;
 }
 
 void pool_collect(struct worker_pool *pool)
@@ -693,32 +364,23 @@ static void wait_at_exit(struct child_process *cp)
 }
 
 /*
- * Wait for a worker that was told to end, and whose pipe ends with it. If one
- * of its filters goes on, the command does, too; like a filter of our own, that
- * is waited for when we exit. Returns -1 if the worker still runs.
+ * Does the worker, which was told to end, and whose pipe ends with it, linger? If
+ * one of its filters goes on, the command does, too; like a filter of our own,
+ * that is waited for when we exit.
  */
-static int wait_for_end(struct worker_pool *pool, struct pool_worker *worker)
+static int lingers(struct pool_worker *worker)
 {
 	struct pollfd pollfd = { .fd = worker->cp.out, .events = POLLIN };
-	uint64_t patience_ns = pool->may_filter ? LINGER_NS : pool->patience_ns;
-	uint64_t waited_ns = 0;
+	uint64_t now_ns = getnanotime();
+	uint64_t end_ns = now_ns + LINGER_MS * (uint64_t)1000000;
 	int ready;
 
 	/* The timer of the progress interrupts it once in a second. */
 	do {
-		ready = poll_patiently(&pollfd, 1, patience_ns - waited_ns,
-				       &waited_ns);
-	} while ((!ready || (ready < 0 && errno == EINTR)) &&
-		 waited_ns < patience_ns);
-	if (ready <= 0 && pool->may_filter) {
-		close_fd(&worker->cp.out);
-		worker->cp.clean_on_exit_handler = wait_at_exit;
-		return -1;
-	}
-	if (ready <= 0 && waited_ns >= patience_ns)
-		report_silence(worker, patience_ns);
-	end_worker(worker);
-	return 0;
+		ready = poll(&pollfd, 1, (end_ns - now_ns) / 1000000 + 1);
+		now_ns = getnanotime();
+	} while (ready < 0 && errno == EINTR && now_ns < end_ns);
+	return ready <= 0;
 }
 
 /* Say how many workers were lost, and if none was of any use, why that may be. */
@@ -731,7 +393,7 @@ static void report_lost(const struct worker_pool *pool)
 	warning(Q_("a checkout worker has ended early; its files are written again",
 		   "%d checkout workers have ended early; their files are written again",
 		   n), n);
-	if (!pool->stats.batches)
+	if (!pool->batches)
 		advise(_("no worker has done anything; "
 			 "is 'git' in '%s' of this version?"), git_exec_path());
 }
@@ -748,8 +410,13 @@ void pool_finish(struct worker_pool *pool)
 	for (int i = 0; i < pool->nr; i++) {
 		struct pool_worker *worker = &pool->workers[i];
 
-		if (worker->running && wait_for_end(pool, worker))
+		if (worker->running && pool->may_filter && lingers(worker)) {
+			close_fd(&worker->cp.out);
+			worker->cp.clean_on_exit_handler = wait_at_exit;
 			still_running = 1;
+		} else if (worker->running) {
+			end_worker(worker);
+		}
 		strbuf_release(&worker->out);
 		strbuf_release(&worker->in);
 		free(worker->ids);

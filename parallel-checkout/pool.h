@@ -14,11 +14,6 @@
  * If this process ends before its pool was finished, the workers are told to end,
  * and waited for, but not for ever: what they were given and have not answered
  * is not written.
- *
- * A worker that says nothing for long, though it has work, is reported to the
- * user, once for each silence. It may have a very large file, or a file system
- * that does not answer; that is not for us to say, so it is left alone. One that
- * runs a filter is not reported: that may download something.
  */
 
 #include "parallel-checkout/item.h"
@@ -58,26 +53,11 @@ struct pool_worker {
 	int batches;
 
 	/*
-	 * For how long it was waited for since it last answered, or got work
-	 * after it had had none.
-	 */
-	uint64_t silent_ns;
-	unsigned reported : 1;	/* as silent */
-
-	/*
 	 * Since it last had nothing to do, it was given something to filter,
 	 * which may take any time.
 	 */
 	unsigned filters : 1;
 	unsigned may_delay : 1;	/* it was ever given something that may be */
-};
-
-struct pool_stats {
-	uintmax_t batches, entries, bytes;	/* answered */
-	uint64_t busy_ns;	/* the sum of all workers' */
-	uint64_t run_ns;	/* the same of run-clock.h's */
-	uint64_t waited_ns;	/* by pool_poll() */
-	int lost;		/* workers that ended before their work did */
 };
 
 struct worker_pool {
@@ -117,10 +97,12 @@ struct worker_pool {
 	/* How many lost workers the user is told of by pool_finish(). */
 	int to_report;
 
-	/* How long a worker may be silent before it is reported. */
-	uint64_t patience_ns;
+	/* What has been answered, and what was done for it. */
+	uintmax_t batches, answers;
+	struct checkout_outcome total;
 
-	struct pool_stats stats;
+	uint64_t waited_ns;	/* by pool_poll() */
+	int lost_workers;	/* that ended before their work did */
 };
 
 /*
@@ -213,5 +195,12 @@ void pool_hang_up(struct worker_pool *pool);
  * for when this process exits.
  */
 void pool_finish(struct worker_pool *pool);
+
+/*
+ * For pool_poll(): the worker has ended, or cannot be understood any more. Reap
+ * it, so that it is certain that it does not write any more, and put what it has
+ * not answered on the list of lost entries.
+ */
+void pool_lose_worker(struct worker_pool *pool, struct pool_worker *worker);
 
 #endif /* PARALLEL_CHECKOUT_POOL_H */

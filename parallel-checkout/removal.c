@@ -6,48 +6,40 @@
 #include "dirs.h"
 #include "entry.h"
 #include "hashmap.h"
-#include "parallel-checkout/engine.h"
+#include "parallel-checkout/classify.h"
+#include "parallel-checkout/dispatch.h"
 #include "parallel-checkout/prune.h"
 #include "parallel-checkout/removal.h"
+#include "parallel-checkout/state.h"
 #include "read-cache-ll.h"
 #include "symlinks.h"
-#include "trace.h"
 
-/* Is the caller to remove a file, for now? */
-static int removes_alone(struct parallel_checkout *pc)
+int removal_accept(struct parallel_checkout *pc, struct cache_entry *ce)
 {
-	struct checkout_dispatch *d = &pc->dispatch;
-	uint64_t now_ns;
+	struct accepted_entry entry = { .ce = ce };
 
-	if (pc->phase != PHASE_REMOVING_ALONE)
-		return 0;
-	if (pc->config.nr)
-		return 1;
-	now_ns = getnanotime();
-	if (!d->alone_entries++)
-		d->removing_since_ns = now_ns;
-	d->alone_ns = now_ns - d->removing_since_ns;
-	if (!pc_reconsider_workers(pc))
-		return 1;
-	pc_enter(pc, PHASE_REMOVING);
+	dispatch_watch(pc);
+	if (pc->phase != PHASE_ACCEPTING)
+		return -1;
+	if (classify_removal(pc, &entry) != ENTRY_ORDINARY ||
+	    pc_prepare_root(pc))
+		pc_defer(pc, pc_append(pc, &entry), DEFERRED_UNFIT);
+	else
+		dispatch_enqueue(pc, &entry);
 	return 0;
 }
 
-int pc_remove(struct parallel_checkout *pc, struct cache_entry *ce)
+/* Is the directory gone? Nobody else is removing anything now. */
+static int is_removed(const struct accepted_entry *dir)
 {
-	struct queued_entry entry = { .ce = ce, .remove = 1 };
-
-	if (pc_find_barrier(pc, ce) == BARRIER_CONFIG)
-		pc->lookup.config_removed = 1;
-	if (removes_alone(pc))
-		return -1;
-	if (!pc_has_eligible_type(pc, ce) || pc_prepare_root(pc)) {
-		pc_put_off(pc, pc_append(pc, &entry));
+	if (dir->state == ENTRY_DONE)
+		return 1;
+	if (dir->why == DEFERRED_ANSWERED)
 		return 0;
-	}
-	pc_enqueue(pc, &entry);
-	pc_keep_workers_busy(pc);
-	return 0;
+
+	/* A worker that was lost may have removed it. */
+	return !beneath_rmdir(dir->item.path, 0) ||
+		(dir->why == DEFERRED_LOST && errno == ENOENT);
 }
 
 /*
@@ -60,61 +52,50 @@ static void prune_level(struct parallel_checkout *pc, struct strset *level,
 	struct hashmap_iter iter;
 	struct strmap_entry *dir;
 
+	pc_enter(pc, PHASE_ACCEPTING);
 	strset_for_each_entry(level, &iter, dir) {
-		struct queued_entry entry = { .dir = dir->key, .remove = 1 };
+		struct accepted_entry entry = {
+			.item = {
+				.mode = CHECKOUT_REMOVE_DIR,
+				.path = dir->key,
+				.path_len = strlen(dir->key),
+			},
+		};
 
-		pc_enqueue(pc, &entry);
+		dispatch_enqueue(pc, &entry);
 	}
-	pc_enter(pc, PHASE_DRAINING);
-	pc_drain(pc);
-	for (size_t i = 0; i < pc->nr; i++) {
-		const struct queued_entry *entry = &pc->entries[i];
-
-		/* A worker that was lost may have removed it. */
-		if (entry->status == CHECKOUT_WRITTEN ||
-		    (entry->status == CHECKOUT_PENDING &&
-		     (!beneath_rmdir(entry->dir, 0) ||
-		      (entry->was_sent && errno == ENOENT))))
-			prune_add_parent(list, entry->dir);
-	}
-	pc_reset_entries(pc);
-	pc_enter(pc, PHASE_DRAINED);
+	dispatch_drain(pc, 0);
+	for (size_t i = 0; i < pc->nr; i++)
+		if (is_removed(&pc->entries[i]))
+			prune_add_parent(list, pc->entries[i].item.path);
+	pc->deferred_nr = 0;
+	pc_forget_entries(pc);
 }
 
-void pc_finish_removals(struct parallel_checkout *pc)
+void removal_finish(struct parallel_checkout *pc)
 {
 	struct prune_list list = PRUNE_LIST_INIT;
 	struct strset level;
-	uint32_t id;
 
-	pc->removed_alone = pc->phase == PHASE_REMOVING_ALONE;
-	pc_enter(pc, PHASE_DRAINING);
-	pc_start_workers(pc);
-	pc_drain(pc);
-	while (!queue_first(&pc->queue, &id)) {
-		queue_take(&pc->queue, id);
-		pc_put_off(pc, &pc->entries[id]);
-	}
-
-	pc_enter(pc, PHASE_DRAINED);
+	dispatch_drain(pc, 0);
 	for (size_t i = 0; i < pc->nr; i++) {
-		struct queued_entry *entry = &pc->entries[i];
+		struct accepted_entry *entry = &pc->entries[i];
 
-		if (entry->put_off) {
+		if (entry->state == ENTRY_DEFERRED) {
 			unlink_entry(entry->ce, pc->state->super_prefix);
 			pc_advance_progress(pc);
 		} else {
 			prune_add_parent(&list, entry->ce->name);
 		}
 	}
-	pc_reset_entries(pc);
+	pc->deferred_nr = 0;
+	pc_forget_entries(pc);
 	while (!prune_take_level(&list, &level)) {
 		prune_level(pc, &level, &list);
 		strset_clear(&level);
 	}
 
 	/* The workers do not tell our cache what is gone. */
-	if (pc->dispatch.pool_started)
+	if (pc->pool_started)
 		invalidate_lstat_cache();
-	pc_enter(pc, PHASE_REMOVED);
 }

@@ -10,10 +10,10 @@
 struct cache_entry;
 struct parallel_checkout;
 
-/* Take a removal. Returns -1 if the caller is to do it, now. */
-int pc_remove(struct parallel_checkout *pc, struct cache_entry *ce);
+/* Accept a removal. Returns -1 if the caller is to do it, now. */
+int removal_accept(struct parallel_checkout *pc, struct cache_entry *ce);
 
-/* Do all that were taken. From PHASE_REMOVING to PHASE_REMOVED. */
-void pc_finish_removals(struct parallel_checkout *pc);
+/* Do all that were accepted. Leads to PHASE_DRAINED. */
+void removal_finish(struct parallel_checkout *pc);
 
 #endif /* PARALLEL_CHECKOUT_REMOVAL_H */

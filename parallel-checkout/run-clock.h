@@ -18,13 +18,4 @@ uint64_t run_clock_ns(void);
 /* For how long it has been since then; 0 if nobody knows. */
 uint64_t run_clock_since(uint64_t start_ns);
 
-/*
- * The same of all threads of a child that is running, and the processor time of
- * all that were waited for, in ns; 0 where nobody knows. The latter does not
- * have the time for which they waited for a processor. See
- * clock_getcpuclockid(3), getrusage(2).
- */
-uint64_t run_clock_of_child(pid_t pid);
-uint64_t run_clock_of_past_children(void);
-
 #endif /* PARALLEL_CHECKOUT_RUN_CLOCK_H */

@@ -13,6 +13,13 @@
 /* As it has been with a number of workers since there are any. */
 #define DEFAULT_THRESHOLD 100
 
+/* It is only on Linux that "auto" was measured; see the Makefile. */
+#ifdef CHECKOUT_WORKERS_AUTO
+#define DEFAULT_WORKERS 0
+#else
+#define DEFAULT_WORKERS 1
+#endif
+
 /* Returns NULL, or why the value is none. */
 static const char *parse_workers(const char *value, int *nr)
 {
@@ -44,7 +51,7 @@ void get_checkout_workers(struct checkout_workers *config)
 {
 	const char *key = "checkout.workers", *value, *reason;
 
-	config->nr = 0;
+	config->nr = DEFAULT_WORKERS;
 	config->threshold = 0;
 	if (get_test_workers(&config->nr))
 		return;

@@ -4,7 +4,6 @@
  */
 #include "git-compat-util.h"
 #include "hashmap.h"
-#include "parallel-checkout/run-clock.h"
 #include "parallel-checkout/smudge.h"
 #include "strbuf.h"
 
@@ -17,15 +16,14 @@ void smudge_init(struct checkout_smudge *smudge, const char *refname,
 	string_list_init_dup(&smudge->delayed.filters);
 	string_list_init_dup(&smudge->delayed.paths);
 	string_list_init_dup(&smudge->items);
-	string_list_init_dup(&smudge->processes);
 	string_list_init_dup(&smudge->available);
 }
 
 void smudge_free_item(struct checkout_item *item)
 {
 	free((char *)item->path);
-	free((char *)item->conv.encoding);
-	free((char *)item->conv.filter);
+	free((char *)item->ca.working_tree_encoding);
+	free((char *)item->filter);
 	free(item);
 }
 
@@ -38,7 +36,6 @@ void smudge_release(struct checkout_smudge *smudge)
 	string_list_clear(&smudge->delayed.filters, 0);
 	string_list_clear(&smudge->delayed.paths, 0);
 	string_list_clear(&smudge->items, 0);
-	string_list_clear(&smudge->processes, 0);
 	string_list_clear(&smudge->available, 0);
 }
 
@@ -49,8 +46,8 @@ static void keep_item(struct checkout_smudge *smudge,
 
 	*copy = *item;
 	copy->path = xmemdupz(item->path, item->path_len);
-	copy->conv.encoding = xstrdup_or_null(item->conv.encoding);
-	copy->conv.filter = xstrdup(item->conv.filter);
+	copy->ca.working_tree_encoding = xstrdup_or_null(item->ca.working_tree_encoding);
+	copy->filter = xstrdup(item->filter);
 	copy->old_mode = 0;	/* what was there is gone */
 	string_list_insert(&smudge->items, item->path)->util = copy;
 }
@@ -74,18 +71,15 @@ enum checkout_status smudge_run(struct checkout_smudge *smudge,
 {
 	const struct smudge_command command = {
 		/* the process that is started is known by this pointer */
-		.cmd = strintern(item->conv.filter),
-		.is_process = item->conv.is_process,
+		.cmd = strintern(item->filter),
+		.is_process = item->is_process,
 	};
 	struct checkout_metadata meta;
 
-	smudge->met = 1;
-	if (command.is_process)
-		string_list_insert(&smudge->processes, command.cmd);
 	clone_checkout_metadata(&meta, &smudge->meta, &item->oid);
 	if (!run_smudge_command(&command, item->path, buf, size, out, &meta,
-				item->conv.can_delay ? &smudge->delayed : NULL)) {
-		smudge->stopped |= item->conv.required;
+				item->can_delay ? &smudge->delayed : NULL)) {
+		smudge->stopped |= item->required;
 		return CHECKOUT_UNFILTERED;
 	}
 	if (!string_list_has_string(&smudge->delayed.paths, item->path))
@@ -95,11 +89,11 @@ enum checkout_status smudge_run(struct checkout_smudge *smudge,
 	return CHECKOUT_DELAYED;
 }
 
-static pid_t find_process(const char *cmd)
+static int has_process(const char *cmd)
 {
 	const struct smudge_command command = { .cmd = cmd, .is_process = 1 };
 
-	return smudge_process(&command);
+	return !!smudge_process(&command);
 }
 
 /* The first of the filters is not asked any more. */
@@ -123,7 +117,7 @@ static int ask_filter(struct checkout_smudge *smudge)
 
 	string_list_clear(&smudge->available, 0);
 	smudge->next_available = 0;
-	if (!find_process(cmd) ||
+	if (!has_process(cmd) ||
 	    !async_query_available_blobs(cmd, &smudge->available))
 		return -1;
 	for_each_string_list_item(path, &smudge->available)
@@ -139,7 +133,7 @@ int smudge_next(struct checkout_smudge *smudge, struct checkout_item **item)
 	smudge->delayed.state = CE_RETRY;
 	while (filters->nr && !smudge->stopped) {
 		if (smudge->next_available < smudge->available.nr &&
-		    find_process(filters->items[0].string)) {
+		    has_process(filters->items[0].string)) {
 			size_t i = smudge->next_available++;
 
 			*item = take_item(smudge,
@@ -163,18 +157,4 @@ int smudge_next_failed(struct checkout_smudge *smudge,
 		return 0;
 	*item = take_item(smudge, smudge->items.items[0].string);
 	return 1;
-}
-
-uint64_t smudge_run_ns(const struct checkout_smudge *smudge)
-{
-	uint64_t ns = run_clock_of_past_children();
-	const struct string_list_item *cmd;
-
-	for_each_string_list_item(cmd, &smudge->processes) {
-		pid_t pid = find_process(cmd->string);
-
-		if (pid)
-			ns += run_clock_of_child(pid);
-	}
-	return ns;
 }

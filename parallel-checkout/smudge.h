@@ -24,10 +24,8 @@ struct checkout_smudge {
 	struct delayed_checkout delayed;
 
 	struct string_list items;	/* that were delayed; util is a copy */
-	struct string_list processes;	/* commands that were run */
 
 	unsigned stopped : 1;		/* one that is required has failed */
-	unsigned met : 1;		/* a filter has been run, or tried */
 
 	/* Of these, what a filter says is available, from next_available on. */
 	struct string_list available;
@@ -81,11 +79,5 @@ int smudge_next_failed(struct checkout_smudge *smudge,
 		       struct checkout_item **item);
 
 void smudge_free_item(struct checkout_item *item);
-
-/*
- * For how long filters have been running, in ns, as far as it is known; see
- * run-clock.h.
- */
-uint64_t smudge_run_ns(const struct checkout_smudge *smudge);
 
 #endif /* PARALLEL_CHECKOUT_SMUDGE_H */

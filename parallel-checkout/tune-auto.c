@@ -13,15 +13,12 @@
  */
 #define ALONE_NS (10 * 1000 * 1000)
 
-/*
- * To look how the main process does costs some system calls, which is too much
- * for what takes no longer than this.
- */
-#define NOTABLE_NS (2 * 1000 * 1000)
-
 /* Workers are started if the main process would need this long for the rest. */
 #define WORTH_NS (8 * 1000 * 1000)
 #define WORTH_MAX_ENTRIES 256
+
+/* The same, if nothing is known of the time that they take. */
+#define WORTH_UNKNOWN_ENTRIES 32
 
 /*
  * Nobody starts more than this without having seen that it helps. If the main
@@ -48,12 +45,10 @@
 #define ENTRIES_PER_WORKER 2
 
 /*
- * Twice as many workers must do this much more to be kept, and half as many not
- * this much less. What one interval has and the other has not, like large
- * files, makes for some 10 percent.
+ * Twice as many workers must do this much more to be kept. What one interval has
+ * and the other has not, like large files, makes for some 10 percent.
  */
 #define GAIN 1.15
-#define LOSS 0.90
 
 /*
  * Workers that wait for a server do nearly twice as much when they are twice as
@@ -66,9 +61,6 @@
 
 /* When to try again, at first; a file system may have a bad moment. */
 #define HOLD_NS (250 * 1000 * 1000)
-
-/* How much of their time those who do not wait run at least. */
-#define RUNNING 0.70
 
 /* An entry costs as much as that many bytes. */
 #define BYTES_PER_ENTRY (16 * 1024)
@@ -117,9 +109,6 @@ static double running(const struct tune_auto *tune,
 		now->now_ns - tune->since_ns;
 	int writers = tune->workers ? tune->workers : 1;
 
-	/* A single entry may have had bad luck. */
-	if (has_filters(now) && passed < NOTABLE_NS)
-		return 1;
 	return now->run_ns && passed > 0 ?
 		(now->run_ns - tune->since_run_ns) / passed / writers : 1;
 }
@@ -129,25 +118,12 @@ static int at_most(int a, int b)
 	return a < b ? a : b;
 }
 
-void tune_auto_init(struct tune_auto *tune, int threshold,
-		    const struct tune_sample *now)
+void tune_auto_init(struct tune_auto *tune, int threshold)
 {
 	memset(tune, 0, sizeof(*tune));
 	tune->threshold = threshold;
 	tune->cores = tune->max_workers = 1;
 	tune->hold_ns = HOLD_NS;
-	begin_phase(tune, now, TUNE_ALONE);
-}
-
-int tune_auto_should_observe(const struct tune_auto *tune, uint64_t busy_ns)
-{
-	return !tune->observed && busy_ns >= NOTABLE_NS;
-}
-
-void tune_auto_observe(struct tune_auto *tune, const struct tune_sample *now)
-{
-	tune->observed = 1;
-	begin_phase(tune, now, TUNE_ALONE);
 }
 
 int tune_auto_should_queue(const struct tune_auto *tune, uint64_t busy_ns)
@@ -165,9 +141,10 @@ int tune_auto_is_worth(const struct tune_auto *tune,
 	if (tune->threshold >= 0)
 		return now->queued >= (size_t)tune->threshold &&
 			(now->complete || now->queued >= WORTH_MAX_ENTRIES);
+	if (!now->entries)
+		return now->queued >= WORTH_UNKNOWN_ENTRIES;
 	return now->queued >= WORTH_MAX_ENTRIES ||
-		(now->entries &&
-		 now->busy_ns / now->entries * now->queued >= WORTH_NS);
+		now->busy_ns / now->entries * now->queued >= WORTH_NS;
 }
 
 int tune_auto_start(struct tune_auto *tune, const struct tune_sample *now)
@@ -182,14 +159,6 @@ int tune_auto_start(struct tune_auto *tune, const struct tune_sample *now)
 	if (now->complete && now->queued < (size_t)workers)
 		workers = now->queued;
 
-	/*
-	 * Of two processors it is known that they do more than one, and entries
-	 * with filters are not what the main process has written.
-	 */
-	if (waiting && now->busy_ns && !has_filters(now)) {
-		tune->last_workers = 1;
-		tune->last_rate = work(now) * 1e9 / now->busy_ns;
-	}
 	change_workers(tune, now, workers, tune->threshold >= 0 ?
 		       "there are enough entries" :
 		       has_filters(now) ?
@@ -197,19 +166,6 @@ int tune_auto_start(struct tune_auto *tune, const struct tune_sample *now)
 		       "the main process has waited" :
 		       "the main process has been busy");
 	return workers;
-}
-
-/*
- * Each trial with filters costs their start, so there are fewer: what they did
- * before workers were started, which would have told, is not known.
- */
-static int next_number(const struct tune_auto *tune,
-		       const struct tune_sample *now)
-{
-	int next = 2 * tune->workers;
-
-	return has_filters(now) && next < FIRST_WAITING_WORKERS &&
-		running(tune, now) < TUNE_WAITING ? FIRST_WAITING_WORKERS : next;
 }
 
 /* How long the workers that there are will take for what is queued. */
@@ -224,37 +180,30 @@ static uint64_t rest_ns(const struct tune_auto *tune,
 }
 
 /*
- * Try twice as many if there are processors for them, or if none is needed; or
- * half as many if they take turns. Workers that wait most of the time can still
- * be so many that they wait for a processor as well, once what they wait for
- * has come. Then more of them only delay each other, and those who hold a
- * directory's lock delay all. There are not made fewer for that: that would
- * cost trials, where it is not known to be of use.
+ * Try twice as many if there are processors for them, or if none is needed.
+ * Workers that wait most of the time can still be so many that they wait for a
+ * processor as well, once what they wait for has come. Then more of them only
+ * delay each other, and those who hold a directory's lock delay all.
  */
-static void try_another(struct tune_auto *tune, const struct tune_sample *now,
-			double rate)
+static void try_more(struct tune_auto *tune, const struct tune_sample *now,
+		     double rate)
 {
 	double part = running(tune, now);
 	int need_none = part < TUNE_WAITING &&
 		part * tune->workers < tune->cores;
 	int most = need_none ? tune->max_workers :
 		at_most(tune->cores, tune->max_workers);
-	int more = at_most(next_number(tune, now), most);
+	int more = at_most(2 * tune->workers, most);
 	int has_time = !now->complete ||
 		(now->queued >= 2 * (size_t)more * ENTRIES_PER_WORKER &&
 		 rest_ns(tune, now) >= WORTH_STARTS * tune->start_ns);
 
 	tune->last_workers = tune->workers;
 	tune->last_rate = rate;
-	if (more > tune->workers && has_time) {
+	if (more > tune->workers && has_time)
 		change_workers(tune, now, more, "more might be faster");
-	} else if (tune->workers > most && part > RUNNING) {
-		int fewer = tune->workers / 2 > most ? tune->workers / 2 : most;
-
-		change_workers(tune, now, fewer, "fewer might be enough");
-	} else {
+	else
 		begin_phase(tune, now, TUNE_HOLDING);
-	}
 }
 
 static void judge(struct tune_auto *tune, const struct tune_sample *now)
@@ -264,21 +213,17 @@ static void judge(struct tune_auto *tune, const struct tune_sample *now)
 	int last_workers = tune->last_workers;
 	int is_trial = last_workers && last_workers != tune->workers;
 	double gain = running(tune, now) < TUNE_WAITING ? WAITING_GAIN : GAIN;
-	double wanted = last_workers < tune->workers ? gain : LOSS;
 
 	tune->last_workers = 0;
-	if (is_trial && rate < wanted * tune->last_rate) {
+	if (is_trial && rate < gain * tune->last_rate) {
 		tune->hold_ns *= 2;
-		change_workers(tune, now, last_workers,
-			       last_workers < tune->workers ?
-			       "more were not faster" :
-			       "fewer were slower");
+		change_workers(tune, now, last_workers, "more were not faster");
 		begin_phase(tune, now, TUNE_HOLDING);
 		return;
 	}
 	if (is_trial)
 		tune->hold_ns = HOLD_NS;
-	try_another(tune, now, rate);
+	try_more(tune, now, rate);
 }
 
 int tune_auto_next(struct tune_auto *tune, const struct tune_sample *now)

@@ -38,8 +38,6 @@ struct tune_auto {
 	uint64_t hold_ns;
 
 	const char *why;	/* of the last change; a constant */
-
-	unsigned observed : 1;	/* by tune_auto_observe() */
 };
 
 /* What has been done so far. Times are in nanoseconds. */
@@ -60,17 +58,8 @@ struct tune_sample {
 	unsigned starting : 1;	/* some workers have not done any yet */
 };
 
-/* Start with no worker. Of the sample, the times are used. */
-void tune_auto_init(struct tune_auto *tune, int threshold,
-		    const struct tune_sample *now);
-
-/*
- * The main process has been writing for busy_ns: should it be
- * measured from now on, by tune_auto_observe()? What came before does not count
- * then.
- */
-int tune_auto_should_observe(const struct tune_auto *tune, uint64_t busy_ns);
-void tune_auto_observe(struct tune_auto *tune, const struct tune_sample *now);
+/* Start with no worker. */
+void tune_auto_init(struct tune_auto *tune, int threshold);
 
 /*
  * The main process has been writing for busy_ns: should what comes next be

@@ -68,10 +68,9 @@ int tune_is_waiting(const struct tune_batch *now)
 
 size_t tune_batch_size(const struct tune_batch *now)
 {
-	size_t size = now->first_filters || tune_is_waiting(now) ?
-		FIRST_WAITING_BATCH : FIRST_BATCH;
+	size_t size = tune_is_waiting(now) ? FIRST_WAITING_BATCH : FIRST_BATCH;
 
-	if (now->entries && now->busy_ns && !now->first_filters) {
+	if (now->entries && now->busy_ns) {
 		uint64_t ns_per_entry = now->busy_ns / now->entries;
 		uint64_t target_ns = !tune_is_waiting(now) ? TARGET_BATCH_NS :
 			now->is_judged ? JUDGED_BATCH_NS : WAITING_BATCH_NS;

@@ -41,7 +41,6 @@ struct tune_batch {
 	size_t queued;		/* entries not given to a worker yet */
 	unsigned complete : 1;	/* the queue will not grow any more */
 	unsigned is_judged : 1;	/* in short intervals */
-	unsigned first_filters : 1; /* no entry with a filter came back yet */
 
 	/* Of the batches that came back so far. */
 	uint64_t entries, busy_ns, run_ns;

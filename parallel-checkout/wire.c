@@ -17,21 +17,14 @@
 #define ITEM_PROCESS	(1u << 4)
 #define ITEM_CAN_DELAY	(1u << 5)
 #define ITEM_REQUIRED	(1u << 6)
-#define ITEM_AGAIN	(1u << 7)
+#define ITEM_DONOR	(1u << 7)
 
-/*
- * The flags are all taken. What has a donor has no conversion, so this and the
- * number of the donor stand in the place of an enum checkout_eol.
- */
-#define EOL_OF_DONOR	((unsigned int)CHECKOUT_EOL_AUTO_CRLF)
-
-/* Bits of a result's status byte besides the status. */
-#define RESULT_CLONED	(1u << 6)
+/* Bit of a result's status byte besides the status. */
 #define RESULT_STAT	(1u << 7)
 
 #define STAT_SIZE (9 * 4)
 
-/* id, mode, flags, eol, path length, NUL */
+/* id, mode, flags, line ends or donor, path length, NUL */
 #define ITEM_FIXED (4 + 4 + 1 + 1 + 4 + 1)
 
 static void put_u8(struct strbuf *out, unsigned int value)
@@ -161,13 +154,13 @@ void wire_end_frame(struct strbuf *out, size_t start)
 size_t wire_item_size(const struct checkout_item *item,
 		      const struct git_hash_algo *algo)
 {
+	const char *encoding = item->ca.working_tree_encoding;
 	size_t size = st_add3(ITEM_FIXED, algo->rawsz, item->path_len);
 
-	if (item->conv.encoding)
-		size = st_add3(size, 4 + 1,
-			       strlen(item->conv.encoding));
-	if (item->conv.filter)
-		size = st_add3(size, 4 + 1, strlen(item->conv.filter));
+	if (encoding)
+		size = st_add3(size, 4 + 1, strlen(encoding));
+	if (item->filter)
+		size = st_add3(size, 4 + 1, strlen(item->filter));
 	if (item->old_mode)
 		size = st_add(size, 4 + STAT_SIZE);
 	return size;
@@ -176,66 +169,64 @@ size_t wire_item_size(const struct checkout_item *item,
 void wire_put_item(struct strbuf *out, const struct checkout_item *item,
 		   const struct git_hash_algo *algo)
 {
-	const char *encoding = item->conv.encoding;
-	const char *filter = item->conv.filter;
+	const char *encoding = item->ca.working_tree_encoding;
 	unsigned int flags = 0;
 
-	if (item->conv.ident)
+	if (item->ca.ident)
 		flags |= ITEM_IDENT;
 	if (encoding)
 		flags |= ITEM_ENCODING;
 	if (item->old_mode)
 		flags |= ITEM_OLD;
-	if (filter)
+	if (item->filter)
 		flags |= ITEM_FILTER;
-	if (item->conv.is_process)
+	if (item->is_process)
 		flags |= ITEM_PROCESS;
-	if (item->conv.can_delay)
+	if (item->can_delay)
 		flags |= ITEM_CAN_DELAY;
-	if (item->conv.required)
+	if (item->required)
 		flags |= ITEM_REQUIRED;
-	if (item->again)
-		flags |= ITEM_AGAIN;
+	if (item->donor)
+		flags |= ITEM_DONOR;
 
 	put_u32(out, item->id);
 	put_u32(out, item->mode);
 	put_u8(out, flags);
-	if (item->donor && item->conv.eol)
-		BUG("an item with a donor is not converted");
-	put_u8(out, item->donor ? EOL_OF_DONOR + item->donor : item->conv.eol);
+	/* What may come from a donor is not converted. */
+	put_u8(out, item->donor ? item->donor : item->ca.crlf_action);
 	strbuf_add(out, item->oid.hash, algo->rawsz);
 	put_string(out, item->path, item->path_len);
 	if (encoding)
 		put_string(out, encoding, strlen(encoding));
-	if (filter)
-		put_string(out, filter, strlen(filter));
+	if (item->filter)
+		put_string(out, item->filter, strlen(item->filter));
 	if (item->old_mode) {
 		put_u32(out, item->old_mode);
 		put_stat(out, &item->old_sd);
 	}
 }
 
-void wire_put_summary(struct strbuf *out, const struct wire_summary *summary)
+void wire_put_outcome(struct strbuf *out,
+		      const struct checkout_outcome *outcome)
 {
-	put_u64(out, summary->busy_ns);
-	put_u64(out, summary->run_ns);
-	put_u64(out, summary->bytes);
+	put_u64(out, outcome->files);
+	put_u64(out, outcome->bytes);
+	put_u64(out, outcome->cloned_files);
+	put_u64(out, outcome->cloned_bytes);
+	put_u64(out, outcome->removed);
+	put_u64(out, outcome->collided);
+	put_u64(out, outcome->declined);
+	put_u64(out, outcome->delayed);
+	put_u64(out, outcome->busy_ns);
+	put_u64(out, outcome->run_ns);
 }
 
 void wire_put_result(struct strbuf *out, const struct checkout_result *result)
 {
-	unsigned int status = result->status;
-
-	if (result->has_sd)
-		status |= RESULT_STAT;
-	if (result->cloned)
-		status |= RESULT_CLONED;
 	put_u32(out, result->id);
-	put_u8(out, status);
+	put_u8(out, result->status | (result->has_sd ? RESULT_STAT : 0));
 	if (result->has_sd)
 		put_stat(out, &result->sd);
-	if (result->cloned)
-		put_u64(out, result->cloned);
 }
 
 void wire_put_path(struct strbuf *out, const char *path)
@@ -294,14 +285,6 @@ static int are_item_flags(unsigned int flags)
 	return 1;
 }
 
-static int may_have_donor(const struct checkout_item *item)
-{
-	const struct checkout_conversion *conv = &item->conv;
-
-	return S_ISREG(item->mode) && !conv->ident && !conv->encoding &&
-		!conv->filter;
-}
-
 int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 		  const struct git_hash_algo *algo)
 {
@@ -317,18 +300,24 @@ int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 	    get_u8(cursor, &flags) ||
 	    get_u8(cursor, &eol))
 		return -1;
-	if (!is_item_mode(item->mode) || !are_item_flags(flags) ||
-	    eol > EOL_OF_DONOR + CHECKOUT_MAX_DONORS)
+	if (!is_item_mode(item->mode) || !are_item_flags(flags))
 		return -1;
-	if (eol > EOL_OF_DONOR)
-		item->donor = eol - EOL_OF_DONOR;
-	else
-		item->conv.eol = eol;
-	item->conv.ident = !!(flags & ITEM_IDENT);
-	item->conv.is_process = !!(flags & ITEM_PROCESS);
-	item->conv.can_delay = !!(flags & ITEM_CAN_DELAY);
-	item->conv.required = !!(flags & ITEM_REQUIRED);
-	item->again = !!(flags & ITEM_AGAIN);
+	item->ca.ident = !!(flags & ITEM_IDENT);
+	item->is_process = !!(flags & ITEM_PROCESS);
+	item->can_delay = !!(flags & ITEM_CAN_DELAY);
+	item->required = !!(flags & ITEM_REQUIRED);
+	if (flags & ITEM_DONOR) {
+		item->donor = eol;
+		item->ca.crlf_action = CRLF_BINARY;	/* written as it is */
+		if (!eol || eol > CHECKOUT_MAX_DONORS ||
+		    !S_ISREG(item->mode) ||
+		    (flags & (ITEM_IDENT | ITEM_ENCODING | ITEM_FILTER)))
+			return -1;
+	} else {
+		item->ca.crlf_action = eol;
+		if (eol > CRLF_AUTO_CRLF)
+			return -1;
+	}
 
 	if (!has_bytes(cursor, algo->rawsz))
 		return -1;
@@ -338,28 +327,33 @@ int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 	if (get_string(cursor, &item->path, &item->path_len))
 		return -1;
 	if ((flags & ITEM_ENCODING) &&
-	    get_string(cursor, &item->conv.encoding, &unused))
+	    get_string(cursor, &item->ca.working_tree_encoding, &unused))
 		return -1;
 	if ((flags & ITEM_FILTER) &&
-	    get_string(cursor, &item->conv.filter, &unused))
+	    get_string(cursor, &item->filter, &unused))
 		return -1;
-	if (flags & ITEM_OLD) {
-		if (get_u32(cursor, &item->old_mode) || !item->old_mode ||
-		    get_stat(cursor, &item->old_sd))
-			return -1;
-	}
-	if (item->donor && !may_have_donor(item))
+	if ((flags & ITEM_OLD) &&
+	    (get_u32(cursor, &item->old_mode) || !item->old_mode ||
+	     get_stat(cursor, &item->old_sd)))
 		return -1;
 	return 1;
 }
 
-int wire_get_summary(struct wire_cursor *cursor, struct wire_summary *summary)
+int wire_get_outcome(struct wire_cursor *cursor,
+		     struct checkout_outcome *outcome)
 {
 	if (cursor->p == cursor->end)
 		return 0;
-	if (get_u64(cursor, &summary->busy_ns) ||
-	    get_u64(cursor, &summary->run_ns) ||
-	    get_u64(cursor, &summary->bytes))
+	if (get_u64(cursor, &outcome->files) ||
+	    get_u64(cursor, &outcome->bytes) ||
+	    get_u64(cursor, &outcome->cloned_files) ||
+	    get_u64(cursor, &outcome->cloned_bytes) ||
+	    get_u64(cursor, &outcome->removed) ||
+	    get_u64(cursor, &outcome->collided) ||
+	    get_u64(cursor, &outcome->declined) ||
+	    get_u64(cursor, &outcome->delayed) ||
+	    get_u64(cursor, &outcome->busy_ns) ||
+	    get_u64(cursor, &outcome->run_ns))
 		return -1;
 	return 1;
 }
@@ -374,27 +368,23 @@ int wire_get_result(struct wire_cursor *cursor, struct checkout_result *result)
 	memset(result, 0, sizeof(*result));
 	if (get_u32(cursor, &result->id) || get_u8(cursor, &status))
 		return -1;
-	switch (status & ~(RESULT_STAT | RESULT_CLONED)) {
+	switch (status & ~RESULT_STAT) {
 	case CHECKOUT_WRITTEN:
-	case CHECKOUT_CONFLICT:
+	case CHECKOUT_COLLIDED:
 	case CHECKOUT_DECLINED:
 	case CHECKOUT_DELAYED:
 	case CHECKOUT_UNFILTERED:
-		result->status = status & ~(RESULT_STAT | RESULT_CLONED);
+		result->status = status & ~RESULT_STAT;
 		break;
 	default:
 		return -1;
 	}
-	if (status & RESULT_STAT) {
-		if (result->status != CHECKOUT_WRITTEN ||
-		    get_stat(cursor, &result->sd))
-			return -1;
-		result->has_sd = 1;
-	}
-	if ((status & RESULT_CLONED) &&
-	    (result->status != CHECKOUT_WRITTEN ||
-	     get_u64(cursor, &result->cloned) || !result->cloned))
+	if (!(status & RESULT_STAT))
+		return 1;
+	if (result->status != CHECKOUT_WRITTEN ||
+	    get_stat(cursor, &result->sd))
 		return -1;
+	result->has_sd = 1;
 	return 1;
 }
 

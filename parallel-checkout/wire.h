@@ -13,7 +13,7 @@
  *	payload
  *
  * The payload of WIRE_ITEMS is a sequence of items, that of WIRE_RESULTS is a
- * struct wire_summary followed by a sequence of results, in the order of the
+ * struct checkout_outcome followed by a sequence of results, in the order of the
  * items. WIRE_COLLECT, which is empty, asks for those that were CHECKOUT_DELAYED,
  * and comes last; WIRE_LATE has the form of WIRE_RESULTS, and their results, in
  * any order. WIRE_DONORS is a sequence of paths; see donor-list.h.
@@ -32,7 +32,7 @@
 struct git_hash_algo;
 struct strbuf;
 
-#define WIRE_PROTOCOL 4
+#define WIRE_PROTOCOL 5
 
 /*
  * No frame is larger than this. The bound keeps a corrupt length from making
@@ -46,13 +46,6 @@ enum wire_type {
 	WIRE_RESULTS = 0x5245534c,	/* "RESL" */
 	WIRE_LATE = 0x4c415445,		/* "LATE" */
 	WIRE_DONORS = 0x444f4e52,	/* "DONR" */
-};
-
-/* What a worker says about the batch that its results belong to. */
-struct wire_summary {
-	uint64_t busy_ns;	/* from the first item to the last result */
-	uint64_t run_ns;	/* see run-clock.h; 0 if not known */
-	uint64_t bytes;		/* written to files */
 };
 
 /* A frame that was found in a buffer; points into that buffer. */
@@ -87,8 +80,9 @@ size_t wire_item_size(const struct checkout_item *item,
 void wire_put_item(struct strbuf *out, const struct checkout_item *item,
 		   const struct git_hash_algo *algo);
 
-/* Append the summary, which comes before all results of a frame. */
-void wire_put_summary(struct strbuf *out, const struct wire_summary *summary);
+/* Append what was done, which comes before all results of a frame. */
+void wire_put_outcome(struct strbuf *out,
+		      const struct checkout_outcome *outcome);
 
 /* Append a result to the frame that is open in `out`. */
 void wire_put_result(struct strbuf *out, const struct checkout_result *result);
@@ -107,14 +101,15 @@ ssize_t wire_next_frame(const char *buf, size_t len, struct wire_frame *frame);
 void wire_open_frame(struct wire_cursor *cursor, const struct wire_frame *frame);
 
 /*
- * Read the next item, result or path, or the summary. Return 1 if there was one, 0
+ * Read the next item, result or path, or the outcome. Return 1 if there was one, 0
  * at the end of the payload, and -1 if what is there is malformed.
  *
  * The path and the strings of an item point into the frame.
  */
 int wire_get_item(struct wire_cursor *cursor, struct checkout_item *item,
 		  const struct git_hash_algo *algo);
-int wire_get_summary(struct wire_cursor *cursor, struct wire_summary *summary);
+int wire_get_outcome(struct wire_cursor *cursor,
+		     struct checkout_outcome *outcome);
 int wire_get_result(struct wire_cursor *cursor, struct checkout_result *result);
 int wire_get_path(struct wire_cursor *cursor, const char **path);
 

@@ -6,215 +6,13 @@
 #define USE_THE_REPOSITORY_VARIABLE
 
 #include "git-compat-util.h"
-#include "convert.h"
 #include "environment.h"
-#include "odb/streaming.h"
-#include "packfile.h"
-#include "parallel-checkout/reflink.h"
+#include "parallel-checkout/content.h"
 #include "parallel-checkout/silence.h"
 #include "parallel-checkout/smudge.h"
 #include "parallel-checkout/writer.h"
-#include "promisor-remote.h"
-#include "replace-object.h"
 #include "repository.h"
 #include "trace2.h"
-
-/* What is to be written: a donor's file, a buffer, or a blob to be streamed. */
-struct content {
-	int file;		/* -1 if there is none */
-	unsigned cloned : 1;	/* that is what was written */
-	char *buf;
-	size_t size;
-	struct stream_filter *filter;
-};
-
-#define CONTENT_INIT { .file = -1 }
-
-/* Loose blobs that are larger may not fit in memory; entry.c streams them. */
-#define MAX_LOOSE_IN_CORE (16 * 1024 * 1024)
-
-static int is_big(const struct checkout_writer *writer, size_t size)
-{
-	return size > repo_settings_get_big_file_threshold(writer->repo);
-}
-
-/* What convert.c has to know about it. */
-static void get_attrs(const struct checkout_conversion *conv,
-		      struct conv_attrs *ca)
-{
-	static const enum convert_crlf_action crlf_actions[] = {
-		[CHECKOUT_EOL_AS_IS] = CRLF_BINARY,
-		[CHECKOUT_EOL_CRLF] = CRLF_TEXT_CRLF,
-		[CHECKOUT_EOL_AUTO_CRLF] = CRLF_AUTO_CRLF,
-	};
-
-	memset(ca, 0, sizeof(*ca));
-	ca->crlf_action = crlf_actions[conv->eol];
-	ca->ident = conv->ident;
-	ca->working_tree_encoding = conv->encoding;
-}
-
-/*
- * Should the blob be streamed if it can be? An ident is expanded by the
- * streaming filter in another way than in core, and entry.c streams it.
- */
-static int is_better_streamed(const struct checkout_writer *writer,
-			      const struct checkout_item *item,
-			      const struct object_info *oi)
-{
-	return is_big(writer, *oi->sizep) || item->conv.ident ||
-		(oi->whence == OI_LOOSE && *oi->sizep > MAX_LOOSE_IN_CORE);
-}
-
-/*
- * Does stream_blob_to_fd() read the blob bit by bit? If not, it reads all of it
- * at first, and dies if it is corrupt.
- */
-static int is_streamed(const struct checkout_writer *writer,
-		       const struct object_info *oi)
-{
-	return oi->whence == OI_LOOSE ||
-		(oi->whence == OI_PACKED && is_big(writer, *oi->sizep) &&
-		 oi->u.packed.type == PACKED_OBJECT_TYPE_FULL);
-}
-
-/*
- * Read the whole blob, of which `oi` says where it was found. Returns 0, or -1
- * if that is not possible.
- */
-static int read_blob(struct checkout_writer *writer,
-		     const struct checkout_item *item, struct object_info *oi,
-		     unsigned int flags, struct content *content)
-{
-	enum object_type type;
-	size_t size;
-
-	/* It was found in a pack a moment ago; do not look for it again. */
-	if (oi->whence == OI_PACKED) {
-		content->buf = unpack_entry(writer->repo, oi->u.packed.pack,
-					    oi->u.packed.offset, &type, &size);
-	} else {
-		/* Not repo_read_object_file(), which may die(). */
-		void *buf = NULL;
-
-		oi->sizep = &size;
-		oi->typep = &type;
-		oi->contentp = &buf;
-		if (object_info_here(writer->repo, &item->oid, oi, flags) < 0)
-			return -1;
-		content->buf = buf;
-	}
-	content->size = size;
-	return content->buf && type == OBJ_BLOB ? 0 : -1;
-}
-
-/* All of the conversion but for the filter. */
-static void convert_content(const struct checkout_item *item,
-			    struct content *content)
-{
-	struct strbuf converted = STRBUF_INIT;
-	struct conv_attrs ca;
-
-	get_attrs(&item->conv, &ca);
-	if (!convert_to_working_tree_ca(&ca, item->path, content->buf,
-					content->size, &converted, NULL))
-		return;
-	free(content->buf);
-	content->buf = strbuf_detach(&converted, &content->size);
-}
-
-/*
- * Open the donor's file of the item, whose blob has that size. Returns its
- * descriptor, or -1 if it cannot be the blob, or there is nothing to be shared.
- */
-static int open_donor_file(struct checkout_writer *writer,
-			   const struct checkout_item *item, size_t size)
-{
-	struct writer_donor *donor;
-	const char *slash;
-	struct stat st;
-	int fd;
-
-	if (!size || !item->donor || item->donor > writer->donors_nr)
-		return -1;
-	donor = &writer->donors[item->donor - 1];
-
-	/* The donor has the blob of that name, and not what replaces it here. */
-	if (donor->refused ||
-	    lookup_replace_object(writer->repo, &item->oid) != &item->oid)
-		return -1;
-	slash = strrchr(item->path, '/');
-	if (dirs_enter(&donor->dirs, item->path,
-		       slash ? slash - item->path : 0, 0))
-		return -1;
-	fd = dirs_open(&donor->dirs, slash ? slash + 1 : item->path);
-	if (fd < 0)
-		return -1;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&
-	    st.st_dev == donor->dev && (uintmax_t)st.st_size == size)
-		return fd;
-	close(fd);
-	return -1;
-}
-
-/*
- * Get the content of the item ready. Returns 0, or -1 if it cannot be had
- * without a word.
- */
-static int load_content(struct checkout_writer *writer,
-			const struct checkout_item *item,
-			struct content *content)
-{
-	struct object_info oi = OBJECT_INFO_INIT;
-	unsigned int flags = OBJECT_INFO_LOOKUP_REPLACE;
-	size_t size;
-	struct conv_attrs ca;
-
-	/*
-	 * A missing blob of a partial clone is the main process's business: it
-	 * can fetch many at once. So do not look for new packs for each, until
-	 * that may have been done.
-	 */
-	if (repo_has_promisor_remote(writer->repo) && !item->again)
-		flags |= OBJECT_INFO_QUICK;
-	oi.sizep = &size;
-	if (object_info_here(writer->repo, &item->oid, &oi, flags) < 0)
-		return -1;
-
-	content->file = open_donor_file(writer, item, size);
-	if (content->file >= 0) {
-		content->size = size;
-		return 0;
-	}
-
-	get_attrs(&item->conv, &ca);
-	if (item->conv.filter) {
-		/* A filter gets the whole. One at a time is enough of these. */
-		if (is_big(writer, size))
-			return -1;
-	} else if (S_ISREG(item->mode) &&
-		   is_better_streamed(writer, item, &oi)) {
-		content->size = size;
-		content->filter = get_stream_filter_ca(&ca, &item->oid);
-		if (content->filter && is_streamed(writer, &oi))
-			return 0;
-		/* One at a time is enough of these. */
-		if (is_big(writer, size))
-			return -1;
-	}
-
-	if (read_blob(writer, item, &oi, flags, content))
-		return -1;
-	if (content->filter) {
-		/* That it can be read is all that we want to know. */
-		FREE_AND_NULL(content->buf);
-		return 0;
-	}
-
-	if (S_ISREG(item->mode))
-		convert_content(item, content);
-	return 0;
-}
 
 /*
  * Run the filter of the item on its content. Returns CHECKOUT_PENDING if there
@@ -239,15 +37,6 @@ static enum checkout_status run_filter(struct checkout_writer *writer,
 	return status;
 }
 
-static void release_content(struct content *content)
-{
-	free(content->buf);
-	if (content->filter)
-		free_stream_filter(content->filter);
-	if (content->file >= 0)
-		close(content->file);
-}
-
 /*
  * Is the path as the item says? Returns CHECKOUT_PENDING if it is, and in
  * `*exists` whether there is a file to be replaced.
@@ -267,94 +56,8 @@ static enum checkout_status check_old(struct checkout_writer *writer,
 	    (trust_executable_bit && S_ISREG(st.st_mode) &&
 	     ((st.st_mode ^ item->old_mode) & 0100)) ||
 	    match_stat_data(&item->old_sd, &st))
-		return CHECKOUT_CONFLICT;
+		return CHECKOUT_COLLIDED;
 	return CHECKOUT_PENDING;
-}
-
-/*
- * Blocks of zeros of this size become holes, as they do in
- * stream_blob_to_fd().
- */
-#define HOLE_SIZE (16 * 1024)
-
-static int is_hole(const char *p)
-{
-	return !*p && !memcmp(p, p + 1, HOLE_SIZE - 1);
-}
-
-/*
- * One write for all, unless there are holes. The last block is always written,
- * which gives the file its size.
- */
-static int write_buffer(int fd, const char *buf, size_t size)
-{
-	size_t start = 0, pos = 0;
-
-	while (size - pos > HOLE_SIZE) {
-		size_t end = pos;
-
-		while (size - end > HOLE_SIZE && is_hole(buf + end))
-			end += HOLE_SIZE;
-		if (end == pos) {
-			pos += HOLE_SIZE;
-			continue;
-		}
-		if (write_in_full(fd, buf + start, pos - start) < 0 ||
-		    lseek(fd, end - pos, SEEK_CUR) == (off_t)-1)
-			return -1;
-		start = pos = end;
-	}
-	return write_in_full(fd, buf + start, size - start) < 0 ? -1 : 0;
-}
-
-/*
- * Clone the donor's file, and see whether what has come is the blob. Otherwise
- * that is loaded after all, to be written to the file, which is empty then.
- * Returns -1 if neither is possible.
- */
-static int clone_or_load(struct checkout_writer *writer,
-			 const struct checkout_item *item,
-			 struct content *content, int fd)
-{
-	struct checkout_item plain = *item;
-
-	if (reflink_file(fd, content->file)) {
-		if (is_reflink_unsupported(errno))
-			writer->donors[item->donor - 1].refused = 1;
-	} else if (is_file_of_blob(fd, &item->oid, content->size,
-				   writer->repo->hash_algo)) {
-		content->cloned = 1;
-		return 0;
-	}
-
-	close(content->file);
-	content->file = -1;
-	plain.donor = 0;
-	return ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET) < 0 ? -1 :
-		load_content(writer, &plain, content);
-}
-
-static int fill_file(struct checkout_writer *writer,
-		     const struct checkout_item *item,
-		     struct content *content, int fd)
-{
-	struct stream_filter *filter;
-
-	if (content->file >= 0) {
-		if (clone_or_load(writer, item, content, fd))
-			return -1;
-		if (content->cloned)
-			return 0;
-	}
-
-	filter = content->filter;
-	if (!filter)
-		return write_buffer(fd, content->buf, content->size);
-
-	/* stream_blob_to_fd() frees the filter */
-	content->filter = NULL;
-	return odb_stream_blob_to_fd(writer->repo->objects, fd, &item->oid,
-				     filter, 1) ? -1 : 0;
 }
 
 /* The file that is being written, for writer_abandon(). */
@@ -417,7 +120,7 @@ static enum checkout_status create_link(struct checkout_writer *writer,
 					const char *name, struct stat *st)
 {
 	if (dirs_symlink(&writer->dirs, content->buf, name) < 0)
-		return errno == EEXIST ? CHECKOUT_CONFLICT : CHECKOUT_DECLINED;
+		return errno == EEXIST ? CHECKOUT_COLLIDED : CHECKOUT_DECLINED;
 	if (writer->want_stat && dirs_lstat(&writer->dirs, name, st) < 0) {
 		dirs_unlink(&writer->dirs, name);
 		return CHECKOUT_DECLINED;
@@ -438,10 +141,10 @@ static enum checkout_status create_file(struct checkout_writer *writer,
 			       content->file >= 0);
 	if (fd < 0)
 		return errno == EEXIST || errno == EISDIR ?
-			CHECKOUT_CONFLICT : CHECKOUT_DECLINED;
+			CHECKOUT_COLLIDED : CHECKOUT_DECLINED;
 
 	be_silent(&silence);
-	err = fill_file(writer, item, content, fd);
+	err = content_fill(content, writer, item, fd);
 	if (end_silence(&silence))
 		err = -1;
 	if (!err && writer->want_stat && fstat_is_reliable())
@@ -466,7 +169,7 @@ static void end_if_unwanted(const struct checkout_writer *writer)
 		writer->end_if_unwanted();
 }
 
-static void trace_conflict(const char *where, const struct checkout_item *item)
+static void trace_collision(const char *where, const struct checkout_item *item)
 {
 	trace2_data_string("pcheckout", NULL, where, item->path);
 }
@@ -535,7 +238,7 @@ static enum checkout_status remove_item(struct checkout_writer *writer,
 
 	if (item->mode == CHECKOUT_REMOVE_DIR)
 		return dirs_rmdir(&writer->dirs, name) < 0 ?
-			CHECKOUT_CONFLICT : CHECKOUT_WRITTEN;
+			CHECKOUT_COLLIDED : CHECKOUT_WRITTEN;
 
 	/*
 	 * unlink() looks the name up while it holds the lock of the directory.
@@ -569,8 +272,8 @@ static enum checkout_status enter_dir(struct checkout_writer *writer,
 		return CHECKOUT_PENDING;
 	if (errno != ENOTDIR && errno != ELOOP)
 		return CHECKOUT_DECLINED;
-	trace_conflict("collision/dirname", item);
-	return CHECKOUT_CONFLICT;
+	trace_collision("collision/dirname", item);
+	return CHECKOUT_COLLIDED;
 }
 
 /* Create what the item describes; its directory is the current one. */
@@ -586,7 +289,7 @@ static enum checkout_status create_item(struct checkout_writer *writer,
 		return create_link(writer, content, name, st);
 
 	/* As elsewhere, a filter does not see the old file. */
-	if (item->conv.filter) {
+	if (item->filter) {
 		status = run_filter(writer, item, content);
 		if (status != CHECKOUT_PENDING)
 			return status;
@@ -616,11 +319,11 @@ static enum checkout_status write_item(struct checkout_writer *writer,
 	struct silence silence;
 	int err, exists = 0;
 
-	if (item->conv.filter && (!writer->smudge || writer->smudge->stopped))
+	if (item->filter && (!writer->smudge || writer->smudge->stopped))
 		return CHECKOUT_DECLINED;
 
 	/* A filter costs more than a look. */
-	if (item->old_mode || writer->expect_conflict || item->conv.filter) {
+	if (item->old_mode || writer->expect_collision || item->filter) {
 		enum checkout_status status = check_old(writer, item, name,
 							&exists);
 
@@ -634,7 +337,7 @@ static enum checkout_status write_item(struct checkout_writer *writer,
 	 * have been said is not written, so that entry.c can say it.
 	 */
 	be_silent(&silence);
-	err = load_content(writer, item, content);
+	err = content_load(content, writer, item);
 	if (end_silence(&silence) || err) {
 		forget_bad_objects(writer->repo);
 		return CHECKOUT_DECLINED;
@@ -653,7 +356,7 @@ static enum checkout_status write_late_item(struct checkout_writer *writer,
 					    struct content *content,
 					    struct stat *st)
 {
-	convert_content(item, content);
+	content_convert(content, item);
 	return create_item(writer, item, name, content, st);
 }
 
@@ -677,17 +380,18 @@ static void write_in_dir(struct checkout_writer *writer,
 	if (result->status != CHECKOUT_PENDING)
 		return;
 	result->status = fn(writer, item, name, &content, &st);
-	writer->expect_conflict = result->status == CHECKOUT_CONFLICT;
+	writer->expect_collision = result->status == CHECKOUT_COLLIDED;
 	if (result->status == CHECKOUT_WRITTEN) {
-		writer->bytes += content.size;
-		if (content.cloned)
-			result->cloned = content.size;
+		writer->outcome.files++;
+		writer->outcome.bytes += content.size;
+		writer->outcome.cloned_files += content.cloned;
+		writer->outcome.cloned_bytes += content.cloned ? content.size : 0;
 		if (writer->want_stat) {
 			result->has_sd = 1;
 			fill_stat_data(&result->sd, &st);
 		}
-	} else if (result->status == CHECKOUT_CONFLICT) {
-		trace_conflict("collision/basename", item);
+	} else if (result->status == CHECKOUT_COLLIDED) {
+		trace_collision("collision/basename", item);
 	} else if (result->status != CHECKOUT_DELAYED) {
 		/*
 		 * The directory may have been removed under our handle; look
@@ -695,7 +399,16 @@ static void write_in_dir(struct checkout_writer *writer,
 		 */
 		dirs_forget(&writer->dirs);
 	}
-	release_content(&content);
+	content_release(&content);
+}
+
+static void count_answer(struct checkout_writer *writer,
+			 enum checkout_status status)
+{
+	writer->outcome.collided += status == CHECKOUT_COLLIDED;
+	writer->outcome.delayed += status == CHECKOUT_DELAYED;
+	writer->outcome.declined += status == CHECKOUT_DECLINED ||
+		status == CHECKOUT_UNFILTERED;
 }
 
 void writer_write(struct checkout_writer *writer,
@@ -705,10 +418,13 @@ void writer_write(struct checkout_writer *writer,
 	end_if_unwanted(writer);
 	memset(result, 0, sizeof(*result));
 	result->id = item->id;
-	if (is_removal(item))
+	if (is_removal(item)) {
 		result->status = remove_item(writer, item);
-	else
+		writer->outcome.removed++;
+	} else {
 		write_in_dir(writer, item, write_item, result);
+		count_answer(writer, result->status);
+	}
 }
 
 void writer_write_late(struct checkout_writer *writer,
@@ -719,4 +435,5 @@ void writer_write_late(struct checkout_writer *writer,
 	memset(result, 0, sizeof(*result));
 	result->id = item->id;
 	write_in_dir(writer, item, write_late_item, result);
+	count_answer(writer, result->status);
 }

@@ -4,8 +4,7 @@
 
 /*
  * Write one entry into the working tree: read the blob, convert it, create the
- * file; or remove one. The workers do nothing else, and the main process uses
- * the same code when it writes by itself.
+ * file; or remove one. The workers do nothing else.
  *
  * The writer works on the optimistic assumption that the item's path is as the
  * item says. It decides nothing: whatever is not as expected is left alone and
@@ -41,13 +40,13 @@ struct checkout_writer {
 	unsigned want_stat : 1;
 
 	/*
-	 * The last entry was a conflict. The next may be one, too, so look at
-	 * its path before its blob is read.
+	 * The last entry collided. The next may, too, so look at its path
+	 * before its blob is read.
 	 */
-	unsigned expect_conflict : 1;
+	unsigned expect_collision : 1;
 
-	/* Of files written since the last writer_open(). */
-	uint64_t bytes;
+	/* What was done since the caller last cleared it, but for times. */
+	struct checkout_outcome outcome;
 
 	/*
 	 * Called before anything is created or removed and before a filter is

@@ -56,6 +56,8 @@ common_config () {
 		auto = 0
 	[maintenance]
 		auto = false
+	[format]
+		signature =
 	[advice]
 		detachedHead = false
 	[protocol "file"]

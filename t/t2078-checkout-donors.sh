@@ -41,7 +41,7 @@ fake () {
 listed () {
 	dir=$1 &&
 	shift &&
-	git -C "$dir" "$@" checkout--worker --protocol=4 --list-donors \
+	git -C "$dir" "$@" checkout--worker --protocol=5 --list-donors \
 		>frames 2>err &&
 	test-tool -C "$dir" checkout-wire list <frames >lines &&
 	sed -n "s/^donor	//p" <lines >donors &&
@@ -273,7 +273,7 @@ work () {
 	mkdir out &&
 	(
 		cd repo &&
-		fake $how git checkout--worker --protocol=4 --root=../out "$@" \
+		fake $how git checkout--worker --protocol=5 --root=../out "$@" \
 			<../frames >../answer 2>../err &&
 		test_must_be_empty ../err &&
 		test-tool checkout-wire decode <../answer >../actual
@@ -281,7 +281,7 @@ work () {
 }
 
 cloned () {
-	echo "1 written cloned=$(($(wc -c <repo/big)))" >expect &&
+	test_write_lines "1 written" "cloned 1 $(($(wc -c <repo/big)))" >expect &&
 	test_cmp expect actual &&
 	test_cmp_bin repo/big "out/${1:-big}"
 }
@@ -317,7 +317,7 @@ test_expect_success PRELOAD_FAULTS 'a creation that is interrupted is done again
 	rm -rf out &&
 	mkdir out &&
 	test_env FAULTS_NTH=2 with_faults create git -C repo checkout--worker \
-		--protocol=4 --root=../out --donor=../donor <frames >answer &&
+		--protocol=5 --root=../out --donor=../donor <frames >answer &&
 	test-tool checkout-wire decode <answer >actual &&
 	test_line_count = 1 faults &&
 	test_grep "^2 written" actual &&
@@ -383,7 +383,8 @@ test_expect_success FAKE_REFLINK,PRELOAD_FAULTS 'a creation that is interrupted 
 	) &&
 	test_line_count = 1 faults &&
 	size=$(($(wc -c <repo/big))) &&
-	printf "%d written cloned=$size\n" 1 2 >expect &&
+	test_write_lines "1 written" "2 written" "cloned 2 $((2 * $size))" \
+		>expect &&
 	test_cmp expect actual
 '
 

@@ -406,7 +406,7 @@ each_setting 'a filter sees new versions of what comes before' '
 	test_cmp expect repo/z.txt
 '
 
-each_setting 'a filter sees what the workers write in a second round' '
+each_setting 'a filter sees what workers could not write' '
 	init_repo main &&
 	mkdir repo/b &&
 	echo "z.txt filter=v" >repo/.gitattributes &&
@@ -426,7 +426,7 @@ each_setting 'a filter sees what the workers write in a second round' '
 	git -C repo diff --exit-code &&
 	case $setting in
 	2|now)
-		test_grep "\"key\":\"conflicts\",\"value\":\"300\"" trace &&
+		test_grep "\"key\":\"collided\",\"value\":\"300\"" trace &&
 		! grep "\"key\":\"workers\",\"value\":\"0\"" trace
 		;;
 	esac
@@ -762,7 +762,7 @@ test_lazy_prereq PRLIMIT_FILES '
 	prlimit --nofile=64 true
 '
 
-# With the lock of the index, two descriptors are left at first, which are enough.
+# With the lock of the index, three descriptors are left at first, which are enough.
 # Workers that cannot be had for want of pipes take none of them.
 each_setting PRLIMIT_FILES 'hardly any descriptors' '
 	init_repo main &&
@@ -772,7 +772,7 @@ each_setting PRLIMIT_FILES 'hardly any descriptors' '
 		echo $i >repo/d/$i || return 1
 	done &&
 	git -C repo add . &&
-	for limit in 6 7 8 9 10 11
+	for limit in 7 8 9 10 11
 	do
 		rm -r repo/d &&
 		prlimit --nofile=$limit "$GIT_BUILD_DIR/git" ${GIT#git} \

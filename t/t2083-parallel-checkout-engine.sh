@@ -196,9 +196,11 @@ do
 		new_repo tree &&
 		if test $w -gt 1
 		then
-			expect_workers=$w
+			expect_workers=$w &&
+			cp one.bytes expect.bytes
 		else
-			expect_workers=0
+			expect_workers=0 &&
+			echo 0 >expect.bytes
 		fi &&
 
 		with_workers $w -C tree checkout -f one &&
@@ -207,7 +209,7 @@ do
 		echo $expect_workers >expect &&
 		test_cmp expect actual &&
 		stat_of bytes >actual &&
-		test_cmp one.bytes actual &&
+		test_cmp expect.bytes actual &&
 
 		with_workers $w -C tree checkout two &&
 		verify_worktree tree &&
@@ -276,12 +278,12 @@ test_expect_success 'trace2 of the main process and its workers' '
 		stat_of worker/batches | sum >actual &&
 		test_cmp expect actual &&
 		echo 0 >expect &&
-		for zero in conflicts declined lost_workers
+		for zero in collided declined lost_workers
 		do
 			stat_of $zero >actual &&
 			test_cmp expect actual || return 1
 		done &&
-		stat_of worker/conflicts | sum >actual &&
+		stat_of worker/collided | sum >actual &&
 		test_cmp expect actual &&
 		stat_of worker/waited_us >actual &&
 		test_line_count = $w actual &&
@@ -290,26 +292,16 @@ test_expect_success 'trace2 of the main process and its workers' '
 	done
 '
 
-test_expect_success 'what the main process writes is counted, too' '
-	new_repo alone &&
-	with_workers 1 -C alone checkout -f one &&
-	echo $(wc -l <one.tree) >expect &&
-	stat_of entries >actual &&
-	test_cmp expect actual &&
-	stat_of bytes >actual &&
-	test_cmp one.bytes actual
-'
-
 test_expect_success 'trace2 has all that the documentation speaks of' '
 	new_repo documented &&
 	with_workers 2 -C documented checkout -f one &&
-	for key in workers batches entries removals bytes conflicts declined \
+	for key in workers batches entries removals bytes collided declined \
 		lost_workers busy_us running_us waited_us
 	do
 		stat_of $key >actual &&
 		test_line_count = 1 actual || return 1
 	done &&
-	for key in batches entries bytes conflicts busy_us waited_us
+	for key in batches entries bytes collided busy_us waited_us
 	do
 		stat_of worker/$key >actual &&
 		test_line_count = 2 actual || return 1
@@ -362,15 +354,32 @@ test_expect_success 'workers write while entries are still being queued' '
 	test_path_is_file was-there
 '
 
-test_expect_success 'sequential checkout traces its bytes' '
-	new_repo traced &&
-	with_workers 1 -C traced checkout -f one &&
+# usage: is_sequential <why> <git command>...: with a number of workers
+is_sequential () {
+	why=$1 &&
+	shift &&
+	with_workers ${w:-2} "$@" &&
 	test_region pcheckout main trace.event &&
-	stat_of bytes >actual &&
-	test_cmp one.bytes actual &&
-	echo 0 >expect &&
-	stat_of workers >actual &&
-	test_cmp expect actual
+	test_grep "\"key\":\"sequential\",\"value\":\"$why\"" trace.event &&
+	for key in workers entries bytes
+	do
+		stat_of $key >actual &&
+		echo 0 >expect &&
+		test_cmp expect actual || return 1
+	done
+}
+
+test_expect_success 'a sequential checkout has no workers, and says why' '
+	new_repo traced &&
+	w=1 is_sequential "checkout.workers is 1" -C traced checkout -f one &&
+	verify_worktree traced &&
+	w= is_sequential "only files that exist are written" \
+		-C traced checkout-index -n -f --all &&
+	GIT_TEST_PARALLEL_CHECKOUT=false &&
+	export GIT_TEST_PARALLEL_CHECKOUT &&
+	test_when_finished "unset GIT_TEST_PARALLEL_CHECKOUT" &&
+	w= is_sequential "a test says so" -C traced checkout two &&
+	verify_worktree traced
 '
 
 test_expect_success 'workers replace files that are unmodified' '
@@ -382,7 +391,7 @@ test_expect_success 'workers replace files that are unmodified' '
 		with_workers $w -C switch checkout two &&
 		verify_worktree switch &&
 		echo 0 >expect &&
-		stat_of conflicts >actual &&
+		stat_of collided >actual &&
 		test_cmp expect actual &&
 		git -C repo diff --diff-filter=AM --name-only one two >changed &&
 		wc -l <changed | tr -d " " >expect &&
@@ -393,7 +402,7 @@ test_expect_success 'workers replace files that are unmodified' '
 
 # "git reset --hard" does not refresh the index first, so that the index does
 # not know about the files as they are now.
-test_expect_success 'touched and dirty files are conflicts' '
+test_expect_success 'touched and dirty files collide' '
 	for w in $SOME_WORKERS
 	do
 		new_repo touched &&
@@ -419,7 +428,7 @@ test_expect_success 'touched and dirty files are conflicts' '
 		else
 			echo 4
 		fi >expect &&
-		stat_of conflicts >actual &&
+		stat_of collided >actual &&
 		test_cmp expect actual || return 1
 	done
 '
@@ -439,7 +448,7 @@ test_expect_success 'files of a moment ago are replaced at once' '
 		with_workers $w -C touched checkout two &&
 		verify_worktree touched &&
 		echo 0 >expect &&
-		stat_of conflicts >actual &&
+		stat_of collided >actual &&
 		test_cmp expect actual &&
 
 		rm -rf touched &&
@@ -447,7 +456,7 @@ test_expect_success 'files of a moment ago are replaced at once' '
 		git -C touched checkout -q -f one &&
 		with_workers $w -C touched reset --hard origin/two &&
 		verify_worktree touched &&
-		stat_of conflicts >actual &&
+		stat_of collided >actual &&
 		test_cmp expect actual || return 1
 	done
 '
@@ -487,8 +496,7 @@ test_expect_success 'what was edited a moment ago stays without force' '
 	done
 '
 
-# More than those few that the main process does alone.
-test_expect_success 'many conflicts' '
+test_expect_success 'many collisions' '
 	for w in 1 $SOME_WORKERS
 	do
 		new_repo many &&
@@ -505,7 +513,7 @@ test_expect_success 'many conflicts' '
 		verify_worktree many &&
 		if test $w -gt 1
 		then
-			test $(stat_of conflicts) -gt 1000
+			test $(stat_of collided) -gt 1000
 		fi || return 1
 	done
 '
@@ -1262,7 +1270,7 @@ test_expect_success POSIXPERM 'core.fileMode=false' '
 		git -C nomode update-index --refresh &&
 		with_workers $w -C nomode checkout two &&
 		echo 0 >expect &&
-		stat_of conflicts >actual &&
+		stat_of collided >actual &&
 		test_cmp expect actual &&
 		git -C nomode status --porcelain >actual &&
 		test_must_be_empty actual &&
@@ -1457,10 +1465,11 @@ test_expect_success 'number of workers' '
 	)
 '
 
+# What comes before it is too little, and written by then.
 test_expect_success 'number of workers, with a .gitattributes file among the first' '
-	git init barrier &&
+	git init turn &&
 	(
-		cd barrier &&
+		cd turn &&
 		for f in .a .b $(test_seq 100)
 		do
 			echo $f >$f || return 1
@@ -1523,7 +1532,12 @@ test_expect_success 'progress counts to the end' '
 			checkout -f --progress one &&
 		total=$(wc -l <one.tree | tr -d " ") &&
 		tr "\r" "\n" <stderr >lines &&
-		test_grep "Updating files: 100% ($total/$total), .*/s, done" lines &&
+		rate= &&
+		if test $w -gt 1
+		then
+			rate=", .*/s"
+		fi &&
+		test_grep "Updating files: 100% ($total/$total)$rate, done" lines &&
 		sed -n "s/^Updating files: *[0-9]*% (\([0-9]*\)\/.*/\1/p" lines >numbers &&
 		sort -n numbers >sorted &&
 		test_cmp sorted numbers || return 1
@@ -1733,17 +1747,21 @@ test_expect_success 'workers that send back what they got' '
 	faulty 2 2
 '
 
-# length, type, busy_ns, bytes, id, status
+# length, type, outcome (80 bytes), and for each result id and status
 test_expect_success 'workers that answer for other entries' '
 	fake_worker <<-\EOF &&
-	printf "\0\0\0\035RESL\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\377\377\377\360\001"
+	printf "\0\0\0\125RESL"
+	dd if=/dev/zero bs=80 count=1 2>/dev/null
+	printf "\377\377\377\360\001"
 	cat >/dev/null
 	EOF
 	faulty 2 2 &&
 
 	# the same twice, which is right the first time for one of the workers
 	fake_worker <<-\EOF &&
-	printf "\0\0\0\042RESL\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\003\0\0\0\0\003"
+	printf "\0\0\0\132RESL"
+	dd if=/dev/zero bs=80 count=1 2>/dev/null
+	printf "\0\0\0\0\003\0\0\0\0\003"
 	cat >/dev/null
 	EOF
 	faulty 2 2
@@ -1751,7 +1769,8 @@ test_expect_success 'workers that answer for other entries' '
 
 test_expect_success 'workers that answer a batch only in part' '
 	fake_worker <<-\EOF &&
-	printf "\0\0\0\030RESL\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+	printf "\0\0\0\120RESL"
+	dd if=/dev/zero bs=80 count=1 2>/dev/null
 	cat >/dev/null
 	EOF
 	faulty 2 2

@@ -47,7 +47,7 @@ encode () {
 # Have a worker work on "frames", and decode what it answers to "actual". It
 # must not say anything.
 worker () {
-	git checkout--worker --protocol=4 "$@" <frames >answer 2>err &&
+	git checkout--worker --protocol=5 "$@" <frames >answer 2>err &&
 	test_must_be_empty err &&
 	test-tool checkout-wire decode <answer >actual
 }
@@ -71,7 +71,7 @@ expect () {
 bad_input () {
 	message=$1 &&
 	shift &&
-	test_expect_code 128 git checkout--worker --protocol=4 "$@" \
+	test_expect_code 128 git checkout--worker --protocol=5 "$@" \
 		<frames >answer 2>err &&
 	echo "error: $message" >expect.err &&
 	test_cmp expect.err err
@@ -142,7 +142,7 @@ test_expect_success 'one frame of results for each frame of items' '
 	do
 		rm -rf split &&
 		encode --split=$split <lines &&
-		git checkout--worker --protocol=4 <frames >answer &&
+		git checkout--worker --protocol=5 <frames >answer &&
 		test-tool checkout-wire decode --batches <answer >actual &&
 		sed "s/ written//" actual >got &&
 		case $split in
@@ -158,7 +158,7 @@ test_expect_success 'one frame of results for each frame of items' '
 
 test_expect_success 'frame without items is answered' '
 	echo | encode &&
-	git checkout--worker --protocol=4 <frames >answer &&
+	git checkout--worker --protocol=5 <frames >answer &&
 	test-tool checkout-wire decode --batches <answer >actual &&
 	echo "batch 0" >expect &&
 	test_cmp expect actual
@@ -187,7 +187,7 @@ test_expect_success '--stat answers with the stat data of the files' '
 '
 
 test_expect_success 'nothing to do' '
-	git checkout--worker --protocol=4 </dev/null >answer 2>err &&
+	git checkout--worker --protocol=5 </dev/null >answer 2>err &&
 	test_must_be_empty answer &&
 	test_must_be_empty err
 '
@@ -203,7 +203,7 @@ test_expect_success '--root' '
 	expect written &&
 	test_cmp hello root/dir/file &&
 	worker --root="$(pwd)/root" &&
-	expect conflict
+	expect collided
 '
 
 test_expect_success SYMLINKS '--root can be a symbolic link' '
@@ -222,13 +222,13 @@ test_expect_success SYMLINKS '--root can be a symbolic link' '
 
 test_expect_success '--root has to exist' '
 	item 1 dir/file | encode &&
-	test_expect_code 128 git checkout--worker --protocol=4 --root=missing \
+	test_expect_code 128 git checkout--worker --protocol=5 --root=missing \
 		<frames >answer 2>err &&
 	test_grep "^fatal: cannot open directory .missing.:" err &&
 	test_line_count = 1 err &&
 	test_must_be_empty answer &&
 	test_path_is_missing missing &&
-	test_must_fail git checkout--worker --protocol=4 --root=hello \
+	test_must_fail git checkout--worker --protocol=5 --root=hello \
 		<frames 2>err &&
 	test_grep "^fatal: cannot open directory .hello.:" err
 '
@@ -242,7 +242,7 @@ test_expect_success 'filters are run by a worker that is told so' '
 	worker &&
 	expect declined &&
 	test_path_is_missing filtered &&
-	git checkout--worker --protocol=4 --filters --git-prefix=some/ \
+	git checkout--worker --protocol=5 --filters --git-prefix=some/ \
 		<frames >answer 2>err &&
 	test-tool checkout-wire decode <answer >actual &&
 	expect written &&
@@ -262,7 +262,7 @@ test_expect_success 'a filter that fails is for others to report' '
 	expect unfiltered &&
 	test_path_is_missing failed &&
 	item 1 failed $hello 100644 process=./no-such-filter | encode &&
-	git checkout--worker --protocol=4 --filters <frames >answer 2>err &&
+	git checkout--worker --protocol=5 --filters <frames >answer 2>err &&
 	test-tool checkout-wire decode <answer >actual &&
 	expect unfiltered &&
 	test_grep ! "^error" err
@@ -279,7 +279,7 @@ test_expect_success 'after one that is required, nothing is filtered' '
 		item 3 old3 $hello 100644 filter=./upper old=100644:old3 &&
 		item 4 old4 $hello 100644 old=100644:old4
 	} | encode &&
-	git checkout--worker --protocol=4 --filters <frames >answer 2>err &&
+	git checkout--worker --protocol=5 --filters <frames >answer 2>err &&
 	test-tool checkout-wire decode <answer >actual &&
 	cat >expect <<-\EOF &&
 	1 written
@@ -310,7 +310,7 @@ test_expect_success 'what is delayed is answered when it is asked for' '
 		item 4 late3 $hello 100644 process=./late
 	} | encode --collect &&
 	GIT_TEST_FILTER_LOG=$PWD/told LIST=one git checkout--worker \
-		--protocol=4 --filters <frames >answer 2>err &&
+		--protocol=5 --filters <frames >answer 2>err &&
 	test_must_be_empty err &&
 	test-tool checkout-wire decode <answer >actual &&
 	cat >expect <<-\EOF &&
@@ -336,7 +336,7 @@ test_expect_success 'what nobody asks for is forgotten' '
 	rm -f told late1 &&
 	item 1 late1 $hello 100644 delay=./late | encode &&
 	GIT_TEST_FILTER_LOG=$PWD/told git checkout--worker \
-		--protocol=4 --filters <frames >answer 2>err &&
+		--protocol=5 --filters <frames >answer 2>err &&
 	test-tool checkout-wire decode <answer >actual &&
 	expect delayed &&
 	test_path_is_missing late1 &&
@@ -388,15 +388,15 @@ test_expect_success 'what a filter that has ended had is not asked of another' '
 test_expect_success 'other protocols are refused' '
 	item 1 protocol | encode &&
 	for option in --protocol=0 --protocol=1 --protocol=-1 --protocol= \
-		--root=. "--from-the-future --protocol=5"
+		--root=. "--from-the-future --protocol=6"
 	do
 		test_expect_code 129 git checkout--worker $option \
 			<frames >answer 2>err &&
-		test_grep "^fatal: checkout worker of protocol 4 was asked for" err &&
+		test_grep "^fatal: checkout worker of protocol 5 was asked for" err &&
 		test_line_count = 1 err &&
 		test_must_be_empty answer || return 1
 	done &&
-	test_expect_code 129 git checkout--worker --protocol=4 argument <frames &&
+	test_expect_code 129 git checkout--worker --protocol=5 argument <frames &&
 	test_path_is_missing protocol
 '
 
@@ -420,13 +420,13 @@ test_expect_success SYMLINKS 'nothing is written through a symbolic link' '
 	} | encode --split=3 &&
 	worker &&
 	cat >expect <<-\EOF &&
-	1 conflict
-	2 conflict
-	3 conflict
-	4 conflict
-	5 conflict
-	6 conflict
-	7 conflict
+	1 collided
+	2 collided
+	3 collided
+	4 collided
+	5 collided
+	6 collided
+	7 collided
 	8 written
 	EOF
 	test_cmp expect actual &&
@@ -453,12 +453,12 @@ test_expect_success SYMLINKS,OPENAT,PIPE 'not even if it replaces a known direct
 	item 1 swap/a/first | encode && mv frames first &&
 	item 2 swap/a/second | encode && mv frames second &&
 
-	{ git checkout--worker --protocol=4 <in >out & } &&
+	{ git checkout--worker --protocol=5 <in >out & } &&
 	exec 8>in &&
 	exec 9<out &&
 	test_when_finished "exec 8>&- 9<&-" &&
 	cat first >&8 &&
-	test_copy_bytes 37 <&9 >answer &&
+	test_copy_bytes 93 <&9 >answer &&
 
 	mv swap/a swap/b &&
 	mv swap moved &&
@@ -472,7 +472,7 @@ test_expect_success SYMLINKS,OPENAT,PIPE 'not even if it replaces a known direct
 	test-tool checkout-wire decode <answer >actual &&
 	cat >expect <<-\EOF &&
 	1 written
-	2 conflict
+	2 collided
 	EOF
 	test_cmp expect actual &&
 	test_path_is_file moved/b/first &&
@@ -488,12 +488,12 @@ test_expect_success PIPE 'a known directory that is moved out of the worktree' '
 	item 1 goes/away/first | encode && mv frames first &&
 	item 2 goes/away/second | encode && mv frames second &&
 
-	{ git checkout--worker --protocol=4 --root=worktree <in >out & } &&
+	{ git checkout--worker --protocol=5 --root=worktree <in >out & } &&
 	exec 8>in &&
 	exec 9<out &&
 	test_when_finished "exec 8>&- 9<&-" &&
 	cat first >&8 &&
-	test_copy_bytes 37 <&9 >answer &&
+	test_copy_bytes 93 <&9 >answer &&
 
 	mv worktree/goes gone &&
 	cat second >&8 &&
@@ -522,8 +522,8 @@ test_expect_success 'file in the place of a leading directory' '
 	} | encode &&
 	worker &&
 	cat >expect <<-\EOF &&
-	1 conflict
-	2 conflict
+	1 collided
+	2 collided
 	3 written
 	EOF
 	test_cmp expect actual &&
@@ -546,10 +546,10 @@ test_expect_success 'what exists is left alone' '
 	} | encode &&
 	worker &&
 	cat >expect <<-\EOF &&
-	1 conflict
-	2 conflict
-	3 conflict
-	4 conflict
+	1 collided
+	2 collided
+	3 collided
+	4 collided
 	5 written
 	EOF
 	test_cmp expect actual &&
@@ -570,9 +570,9 @@ test_expect_success SYMLINKS 'symbolic links that exist are left alone' '
 	} | encode &&
 	worker &&
 	cat >expect <<-\EOF &&
-	1 conflict
-	2 conflict
-	3 conflict
+	1 collided
+	2 collided
+	3 collided
 	EOF
 	test_cmp expect actual &&
 	test -h link-to-file &&
@@ -591,7 +591,7 @@ test_expect_success 'same path twice' '
 	worker &&
 	cat >expect <<-\EOF &&
 	1 written
-	2 conflict
+	2 collided
 	EOF
 	test_cmp expect actual &&
 	test_cmp hello twice
@@ -645,7 +645,7 @@ old_differs () {
 		cp old-differs old-copy &&
 		test-tool checkout-wire stat old-differs >old-stat &&
 		worker &&
-		expect conflict &&
+		expect collided &&
 		test_cmp old-copy old-differs &&
 		test-tool checkout-wire stat old-differs >new-stat &&
 		test_cmp old-stat new-stat
@@ -669,7 +669,7 @@ test_expect_success 'executable bit is not compared where it means nothing' '
 test_expect_success POSIXPERM 'old file with another mode than the index says' '
 	echo old >old-mode &&
 	work_on 1 old-mode $hello 100644 old=100755:old-mode &&
-	expect conflict &&
+	expect collided &&
 	echo old >expect &&
 	test_cmp expect old-mode &&
 	chmod +x old-mode &&
@@ -682,13 +682,13 @@ test_expect_success POSIXPERM 'old file with another mode than the index says' '
 test_expect_success SYMLINKS 'old file that is of another type is left alone' '
 	ln -s outside/precious old-type &&
 	work_on 1 old-type $hello 100644 old=100644:old-type &&
-	expect conflict &&
+	expect collided &&
 	test -h old-type &&
 
 	rm old-type &&
 	echo old >old-type &&
 	work_on 1 old-type $hello 100644 old=120000:old-type &&
-	expect conflict &&
+	expect collided &&
 	echo old >expect &&
 	test_cmp expect old-type &&
 
@@ -696,7 +696,7 @@ test_expect_success SYMLINKS 'old file that is of another type is left alone' '
 	rm old-type &&
 	mkdir old-type &&
 	worker &&
-	expect conflict &&
+	expect collided &&
 	test_path_is_dir old-type
 '
 
@@ -711,7 +711,7 @@ test_expect_success 'directory is not an old file, whatever is said of it' '
 	test_path_is_dir old-dots/dir
 '
 
-test_expect_success 'conflicts do not disturb what comes after them' '
+test_expect_success 'what collides does not disturb what comes after them' '
 	mkdir mixed &&
 	echo dirty >mixed/a &&
 	echo dirty >mixed/b &&
@@ -731,14 +731,14 @@ test_expect_success 'conflicts do not disturb what comes after them' '
 	} | encode --split=4 &&
 	worker &&
 	cat >expect <<-\EOF &&
-	1 conflict
-	2 conflict
+	1 collided
+	2 collided
 	3 written
 	4 written
-	5 conflict
+	5 collided
 	6 written
 	7 written
-	8 conflict
+	8 collided
 	9 declined
 	10 written
 	EOF
@@ -848,7 +848,7 @@ test_expect_success 'corrupt loose blob' '
 		work_on 1 file $blob &&
 		expect declined &&
 		test_path_is_missing file &&
-		git -c core.bigFileThreshold=1 checkout--worker --protocol=4 \
+		git -c core.bigFileThreshold=1 checkout--worker --protocol=5 \
 			<frames >answer 2>err &&
 		test_must_be_empty err &&
 		test-tool checkout-wire decode <answer >actual &&
@@ -869,7 +869,7 @@ test_expect_success 'loose blob that is corrupt at its end' '
 		test_copy_bytes 50000 <$obj >short &&
 		cp short $obj &&
 		{ item 1 file $blob && item 2 fine $blob; } | encode &&
-		git -c core.bigFileThreshold=1 checkout--worker --protocol=4 \
+		git -c core.bigFileThreshold=1 checkout--worker --protocol=5 \
 			<frames >answer 2>err &&
 		test_must_be_empty err &&
 		test-tool checkout-wire decode <answer >actual &&
@@ -929,10 +929,10 @@ test_expect_success 'conversions' '
 		# 4 is CRLF_TEXT_CRLF, 7 is CRLF_AUTO_CRLF
 		{
 			item 1 conv/plain $lf &&
-			item 2 conv/crlf $lf 100644 eol=1 &&
-			item 3 conv/auto $lf 100644 eol=2 &&
+			item 2 conv/crlf $lf 100644 eol=crlf &&
+			item 3 conv/auto $lf 100644 eol=auto-crlf &&
 			item 4 conv/ident $lf 100644 ident &&
-			item 5 conv/both $lf 100644 ident eol=1 &&
+			item 5 conv/both $lf 100644 ident eol=crlf &&
 			item 6 conv/utf16 $hello 100644 encoding=UTF-16
 		} | encode &&
 		worker &&
@@ -1096,15 +1096,15 @@ test_expect_success PIPE,OPENAT 'directory that disappears is made again' '
 	item 2 gone/a/second | encode && mv frames second &&
 	item 3 gone/a/third | encode && mv frames third &&
 
-	{ git checkout--worker --protocol=4 <in >out & } &&
+	{ git checkout--worker --protocol=5 <in >out & } &&
 	exec 8>in &&
 	exec 9<out &&
 	test_when_finished "exec 8>&- 9<&-" &&
 	cat first >&8 &&
-	test_copy_bytes 37 <&9 >answer &&
+	test_copy_bytes 93 <&9 >answer &&
 	rm -r gone &&
 	cat second >&8 &&
-	test_copy_bytes 37 <&9 >>answer &&
+	test_copy_bytes 93 <&9 >>answer &&
 	cat third >&8 &&
 	exec 8>&- &&
 	cat <&9 >>answer &&
@@ -1231,7 +1231,7 @@ test_expect_success 'every flipped bit is survived' '
 		} >frames &&
 		rm -rf flip/* &&
 		code=0 &&
-		git checkout--worker --protocol=4 --root=flip \
+		git checkout--worker --protocol=5 --root=flip \
 			<frames >answer 2>err || code=$? &&
 		case $code in
 		0)
@@ -1257,7 +1257,7 @@ test_expect_success 'frames that a fuzzer found' '
 		rm -rf found &&
 		mkdir found &&
 		code=0 &&
-		git checkout--worker --protocol=4 --root=found \
+		git checkout--worker --protocol=5 --root=found \
 			<"$file" >answer 2>err || code=$? &&
 		case $code in
 		0|128)
@@ -1278,7 +1278,7 @@ test_expect_success 'nobody listens, so nothing is written' '
 		item 2 nobody-made/a/b &&
 		item 3 listened/old $hello 0
 	} | encode &&
-	{ sleep 1 && git checkout--worker --protocol=4 <frames || :; } | : &&
+	{ sleep 1 && git checkout--worker --protocol=5 <frames || :; } | : &&
 	test_path_is_missing nobody &&
 	test_path_is_missing nobody-made &&
 	test_path_is_file listened/old
@@ -1289,7 +1289,7 @@ test_expect_success 'a worker that is told to end leaves no part of a file' '
 	test-tool genrandom large 40000000 >large &&
 	large=$(git -c core.compression=0 hash-object -w large) &&
 	item 1 ended $large | encode &&
-	{ git -c core.bigFileThreshold=1m checkout--worker --protocol=4 \
+	{ git -c core.bigFileThreshold=1m checkout--worker --protocol=5 \
 		<frames >answer & } &&
 	worker=$! &&
 	i=0 &&
@@ -1316,7 +1316,7 @@ test_expect_success !MINGW 'nor does it remove another file later' '
 		item 1 stays.filtered $hello 100644 process=./stays &&
 		item 2 replaced $large
 	} | encode &&
-	{ git -c core.bigFileThreshold=1m checkout--worker --protocol=4 --filters \
+	{ git -c core.bigFileThreshold=1m checkout--worker --protocol=5 --filters \
 		<frames >answer & } &&
 	worker=$! &&
 	i=0 &&
@@ -1350,7 +1350,7 @@ test_expect_success !MINGW 'a signal that is ignored stays so for each filter' '
 test_expect_success 'worker of a bare repository' '
 	git init --bare bare.git &&
 	item 1 file | encode &&
-	test_must_fail git -C bare.git checkout--worker --protocol=4 <frames
+	test_must_fail git -C bare.git checkout--worker --protocol=5 <frames
 '
 
 test_expect_success 'other hash algorithm' '
@@ -1379,15 +1379,15 @@ traced () {
 
 test_expect_success 'trace2' '
 	mkdir trace &&
-	echo dirty >trace/conflict &&
+	echo dirty >trace/in-the-way &&
 	{
 		item 1 trace/a &&
-		item 2 trace/conflict &&
-		item 3 trace/conflict/file &&
+		item 2 trace/in-the-way &&
+		item 3 trace/in-the-way/file &&
 		item 4 trace/b
 	} | encode --split=2 &&
 	GIT_TRACE2_EVENT="$(pwd)/trace.event" \
-		git checkout--worker --protocol=4 <frames >answer &&
+		git checkout--worker --protocol=5 <frames >answer &&
 	test_region pcheckout worker trace.event &&
 	grep "region_leave.*\"category\":\"pcheckout\",\"label\":\"batch\"" \
 		trace.event >batches &&
@@ -1403,9 +1403,9 @@ test_expect_success 'trace2' '
 	test_trace2_data pcheckout worker/batches 2 <trace.event &&
 	test_trace2_data pcheckout worker/entries 4 <trace.event &&
 	test_trace2_data pcheckout worker/bytes 12 <trace.event &&
-	test_trace2_data pcheckout worker/conflicts 2 <trace.event &&
-	test_trace2_data pcheckout collision/basename trace/conflict <trace.event &&
-	test_trace2_data pcheckout collision/dirname trace/conflict/file <trace.event &&
+	test_trace2_data pcheckout worker/collided 2 <trace.event &&
+	test_trace2_data pcheckout collision/basename trace/in-the-way <trace.event &&
+	test_trace2_data pcheckout collision/dirname trace/in-the-way/file <trace.event &&
 
 	for key in busy_us waited_us
 	do

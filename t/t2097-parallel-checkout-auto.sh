@@ -55,12 +55,19 @@ checkout_index () {
 	test_path_is_file out/dir/150
 }
 
+# On a busy machine even these may take long once in a while.
 test_expect_success 'few files on a fast disk need no worker' '
 	GIT_INDEX_FILE="$PWD/index.few" git -C repo update-index \
 		--add --index-info <entries &&
-	no_worker_used few env GIT_INDEX_FILE="$PWD/index.few" \
-		git -C repo checkout-index -a -f --prefix="$PWD/few/" &&
-	test_path_is_file few/dir/100
+	for try in 1 2 3 4 5
+	do
+		workers_used few env GIT_INDEX_FILE="$PWD/index.few" \
+			git -C repo checkout-index -a -f --prefix="$PWD/few/" >used &&
+		test_path_is_file few/dir/100 || return 1
+		test -s used || break
+	done &&
+	test_must_be_empty used &&
+	test_grep ! "checkout--worker" trace
 '
 
 # dir/100 and others are only there if they have been written.
@@ -229,7 +236,8 @@ test_expect_success 'GIT_TEST_CHECKOUT_WORKERS that is no number' '
 	test_grep "bad value .many. for .GIT_TEST_CHECKOUT_WORKERS.: neither a number" err
 '
 
-# What is counted are files that have been written.
+# What is counted are files that have been written. Bytes are those of workers, and
+# of what is written after them.
 test_expect_success SLOWFS 'progress has files, bytes and bytes per second' '
 	for workers in auto 1 4
 	do
@@ -239,9 +247,17 @@ test_expect_success SLOWFS 'progress has files, bytes and bytes per second' '
 			-c checkout.workers=$workers checkout --progress 2>err &&
 		tr "\015" "\012" <err >lines &&
 		tail -n 1 lines >last &&
-		bytes="[0-9.]* \(bytes\|KiB\)" &&
-		test_grep "^Updating files: 100% (150/150), $bytes | $bytes/s, done\." \
-			last || return 1
+		case $workers in
+		1)
+			bytes=
+			;;
+		*)
+			bytes="[0-9.]* \(bytes\|KiB\)" &&
+			bytes=", $bytes | $bytes/s"
+			;;
+		esac &&
+		test_grep "^Updating files: 100% (150/150)$bytes, done\." last ||
+			return 1
 	done
 '
 

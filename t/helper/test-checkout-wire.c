@@ -51,21 +51,32 @@ static void parse_old(struct checkout_item *item, char *value)
 	fill_stat_data(&item->old_sd, &st);
 }
 
+static enum convert_crlf_action parse_eol(const char *word)
+{
+	if (!strcmp(word, "binary"))
+		return CRLF_BINARY;
+	if (!strcmp(word, "crlf"))
+		return CRLF_TEXT_CRLF;
+	if (!strcmp(word, "auto-crlf"))
+		return CRLF_AUTO_CRLF;
+	die("unknown line ends '%s'", word);
+}
+
 /* Is it one of the options that say which filter there is? */
-static int parse_filter(struct checkout_conversion *conv, const char *word)
+static int parse_filter(struct checkout_item *item, const char *word)
 {
 	const char *value;
 
 	if (skip_prefix(word, "filter=", &value)) {
-		conv->filter = value;
+		item->filter = value;
 	} else if (skip_prefix(word, "process=", &value)) {
-		conv->filter = value;
-		conv->is_process = 1;
+		item->filter = value;
+		item->is_process = 1;
 	} else if (skip_prefix(word, "delay=", &value)) {
-		conv->filter = value;
-		conv->is_process = conv->can_delay = 1;
+		item->filter = value;
+		item->is_process = item->can_delay = 1;
 	} else if (!strcmp(word, "required")) {
-		conv->required = 1;
+		item->required = 1;
 	} else {
 		return 0;
 	}
@@ -78,7 +89,7 @@ static int parse_filter(struct checkout_conversion *conv, const char *word)
  * where an option is one of
  *
  *	encoding=<encoding>
- *	eol=<number of an enum checkout_eol> (default: no conversion)
+ *	eol=binary, eol=crlf or eol=auto-crlf (default: no conversion)
  *	filter=<command>
  *	process=<command>
  *	delay=<command>: a process that may delay its answer
@@ -102,6 +113,7 @@ static void parse_item(struct checkout_item *item, char *line)
 		die("not enough words in line '%s'", line);
 
 	memset(item, 0, sizeof(*item));
+	item->ca.crlf_action = CRLF_BINARY;
 	item->id = parse_number(words.items[0].string, 10);
 	item->mode = parse_number(words.items[1].string, 8);
 	if (get_oid_hex(words.items[2].string, &item->oid))
@@ -114,12 +126,12 @@ static void parse_item(struct checkout_item *item, char *line)
 		const char *value;
 
 		if (skip_prefix(word, "encoding=", &value))
-			item->conv.encoding = value;
+			item->ca.working_tree_encoding = value;
 		else if (skip_prefix(word, "eol=", &value))
-			item->conv.eol = parse_number(value, 10);
+			item->ca.crlf_action = parse_eol(value);
 		else if (!strcmp(word, "ident"))
-			item->conv.ident = 1;
-		else if (parse_filter(&item->conv, word))
+			item->ca.ident = 1;
+		else if (parse_filter(item, word))
 			; /* done */
 		else if (starts_with(word, "old="))
 			parse_old(item, word + strlen("old="));
@@ -173,16 +185,17 @@ static void print_sd(const struct stat_data *sd)
 }
 
 /*
- * <id> SP <status> [SP <stat data>]... [SP "cloned=" <bytes>]
+ * <id> SP <status> [SP <stat data>]...
  *
  * for each result, with "late " before it if that is the last word about one that
- * was delayed, and with --batches, "batch <bytes>" before those of a frame.
+ * was delayed. After those of a frame, "cloned <files> <bytes>" if there are any
+ * of donors, and before them, with --batches, "batch <bytes>".
  */
 static void decode(int batches)
 {
 	static const char *const status[] = {
 		[CHECKOUT_WRITTEN] = "written",
-		[CHECKOUT_CONFLICT] = "conflict",
+		[CHECKOUT_COLLIDED] = "collided",
 		[CHECKOUT_DECLINED] = "declined",
 		[CHECKOUT_DELAYED] = "delayed",
 		[CHECKOUT_UNFILTERED] = "unfiltered",
@@ -195,7 +208,7 @@ static void decode(int batches)
 	while (pos < in.len) {
 		struct wire_frame frame;
 		struct wire_cursor cursor;
-		struct wire_summary summary;
+		struct checkout_outcome outcome;
 		struct checkout_result result;
 		ssize_t n = wire_next_frame(in.buf + pos, in.len - pos, &frame);
 		int ret;
@@ -205,22 +218,23 @@ static void decode(int batches)
 		if (frame.type != WIRE_RESULTS && frame.type != WIRE_LATE)
 			die("these are no results");
 		wire_open_frame(&cursor, &frame);
-		if (wire_get_summary(&cursor, &summary) != 1)
-			die("no summary");
+		if (wire_get_outcome(&cursor, &outcome) != 1)
+			die("no outcome");
 		if (batches)
-			printf("batch %"PRIuMAX"\n", (uintmax_t)summary.bytes);
+			printf("batch %"PRIuMAX"\n", (uintmax_t)outcome.bytes);
 		while ((ret = wire_get_result(&cursor, &result)) > 0) {
 			printf("%s%u %s", frame.type == WIRE_LATE ? "late " : "",
 			       (unsigned)result.id, status[result.status]);
 			if (result.has_sd)
 				print_sd(&result.sd);
-			if (result.cloned)
-				printf(" cloned=%"PRIuMAX,
-				       (uintmax_t)result.cloned);
 			putchar('\n');
 		}
 		if (ret < 0)
 			die("malformed result");
+		if (outcome.cloned_files)
+			printf("cloned %"PRIuMAX" %"PRIuMAX"\n",
+			       (uintmax_t)outcome.cloned_files,
+			       (uintmax_t)outcome.cloned_bytes);
 		pos += n;
 	}
 	strbuf_release(&in);

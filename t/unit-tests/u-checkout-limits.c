@@ -54,12 +54,12 @@ void test_checkout_limits__cleanup(void)
 }
 
 /* What the tree says; then it is removed. */
-static struct checkout_limits take(int filters)
+static struct checkout_limits take(void)
 {
 	struct checkout_limits limits;
 
 	memset(&limits, 0xff, sizeof(limits));
-	limits_read(&limits, root, filters);
+	limits_read(&limits, root);
 	cl_must_pass(remove_tree());
 	return limits;
 }
@@ -74,27 +74,26 @@ static void check_sums(const struct checkout_limits *limits)
 {
 	int cores = smaller(limits->cpus_online,
 			    smaller(limits->cpus_allowed, limits->cpu_quota));
-	int workers = smaller(smaller(LIMITS_MAX_WORKERS, limits->by_memory),
-			      smaller(limits->by_processes,
+	int workers = smaller(LIMITS_MAX_WORKERS,
+			      smaller(limits->by_memory,
 				      limits->by_descriptors));
 
 	cl_assert_equal_i(limits->cores, cores < 1 ? 1 : cores);
 	cl_assert_equal_i(limits->max_workers, workers < 1 ? 1 : workers);
 }
 
-static void check_limits(int cpu_quota, int by_memory, int by_processes)
+static void check_limits(int cpu_quota, int by_memory)
 {
-	struct checkout_limits limits = take(0);
+	struct checkout_limits limits = take();
 
 	cl_assert_equal_i(limits.cpu_quota, cpu_quota);
 	cl_assert_equal_i(limits.by_memory, by_memory);
-	cl_assert_equal_i(limits.by_processes, by_processes);
 	check_sums(&limits);
 }
 
 static void check_no_limits(void)
 {
-	check_limits(INT_MAX, INT_MAX, INT_MAX);
+	check_limits(INT_MAX, INT_MAX);
 }
 
 void test_checkout_limits__nothing(void)
@@ -103,75 +102,28 @@ void test_checkout_limits__nothing(void)
 	check_no_limits();
 }
 
-/* A filter takes as much memory as a worker, and threads. */
-void test_checkout_limits__filters(void)
-{
-	struct checkout_limits limits;
-
-	skip_unless_linux();
-	put("proc/meminfo", "MemAvailable:     155648 kB\n");
-	put("proc/self/cgroup", "0::/\n");
-	put("sys/fs/cgroup/pids.max", "100\n");
-	put("sys/fs/cgroup/pids.current", "39\n");
-	limits = take(1);
-	cl_assert_equal_i(limits.by_memory, 2);
-	cl_assert_equal_i(limits.by_processes, 5);
-	check_sums(&limits);
-}
-
-void test_checkout_limits__meminfo(void)
-{
-	skip_unless_linux();
-	/* 8 MiB less than that of five workers. */
-	put("proc/meminfo",
-	    "MemTotal:       24684104 kB\n"
-	    "MemFree:              12 kB\n"
-	    "MemAvailable:     155648 kB\n"
-	    "Buffers:               0 kB\n");
-	check_limits(INT_MAX, 4, INT_MAX);
-
-	/* As it was before Linux 3.14. */
-	put("proc/meminfo",
-	    "MemTotal:       24684104 kB\n"
-	    "MemFree:              12 kB\n");
-	check_no_limits();
-
-	/* Something else that begins, or ends, with the same word. */
-	put("proc/meminfo",
-	    "MemAvailableSoon: 1 kB\n"
-	    "NotMemAvailable:  2 kB\n");
-	check_no_limits();
-
-	put("proc/meminfo", "MemAvailable:          0 kB\n");
-	check_limits(INT_MAX, 0, INT_MAX);
-}
-
 void test_checkout_limits__v2(void)
 {
 	skip_unless_linux();
 	put("proc/self/cgroup", "0::/ci/job\n");
 	put(CGROUP "/ci/job/cpu.max", "150000 100000\n");
 	put(CGROUP "/ci/job/memory.max", "268435456\n");	/* 256 MiB */
-	put(CGROUP "/ci/job/memory.current", "201326592\n");	/* 192 */
-	put(CGROUP "/ci/job/pids.max", "100\n");
-	put(CGROUP "/ci/job/pids.current", "70\n");
-	check_limits(2, 2, 15);
+	check_limits(2, 4);
 
 	/* Whole processors are not rounded up. */
 	put("proc/self/cgroup", "0::/ci\n");
 	put(CGROUP "/ci/cpu.max", "300000 100000\n");
-	check_limits(3, INT_MAX, INT_MAX);
+	check_limits(3, INT_MAX);
 
 	put("proc/self/cgroup", "0::/ci\n");
 	put(CGROUP "/ci/cpu.max", "1000 100000\n");
-	check_limits(1, INT_MAX, INT_MAX);
+	check_limits(1, INT_MAX);
 
-	/* No time at all, and few processes. */
+	/* No time at all, and little memory. */
 	put("proc/self/cgroup", "0::/ci\n");
 	put(CGROUP "/ci/cpu.max", "0 100000\n");
-	put(CGROUP "/ci/pids.max", "5\n");
-	put(CGROUP "/ci/pids.current", "2\n");
-	check_limits(0, INT_MAX, 1);
+	put(CGROUP "/ci/memory.max", "1" MIB "\n");
+	check_limits(0, 0);
 }
 
 void test_checkout_limits__v2_max(void)
@@ -180,10 +132,6 @@ void test_checkout_limits__v2_max(void)
 	put("proc/self/cgroup", "0::/ci\n");
 	put(CGROUP "/ci/cpu.max", "max 100000\n");
 	put(CGROUP "/ci/memory.max", "max\n");
-	put(CGROUP "/ci/memory.high", "max\n");
-	put(CGROUP "/ci/memory.current", "201326592\n");
-	put(CGROUP "/ci/pids.max", "max\n");
-	put(CGROUP "/ci/pids.current", "70\n");
 	check_no_limits();
 }
 
@@ -196,10 +144,8 @@ void test_checkout_limits__v2_above(void)
 	put(CGROUP "/a/b/cpu.max", "max 100000\n");
 	put(CGROUP "/a/cpu.max", "400000 100000\n");
 	put(CGROUP "/a/b/memory.max", "1" MIB "00\n");	/* 100 MiB and more */
-	put(CGROUP "/a/b/memory.current", "0\n");
-	put(CGROUP "/pids.max", "20\n");
-	put(CGROUP "/pids.current", "8\n");
-	check_limits(4, 3, 6);
+	put(CGROUP "/memory.max", "1" MIB "000\n");
+	check_limits(4, 1);
 
 	/* That of a neighbour is none. */
 	put("proc/self/cgroup", "0::/a/b\n");
@@ -214,49 +160,11 @@ void test_checkout_limits__v2_above(void)
 	 */
 	put("proc/self/cgroup", "0::/docker/0123abcd\n");
 	put(CGROUP "/cpu.max", "200000 100000\n");
-	check_limits(2, INT_MAX, INT_MAX);
+	check_limits(2, INT_MAX);
 	put("proc/self/cgroup", "0::/../job\n");
 	put(CGROUP "/cpu.max", "200000 100000\n");
 	put("sys/fs/job/cpu.max", "100000 100000\n");
-	check_limits(2, INT_MAX, INT_MAX);
-}
-
-void test_checkout_limits__cached_files(void)
-{
-	skip_unless_linux();
-	/* 256 MiB, all of them used, 128 + 64 of them for files. */
-	put("proc/self/cgroup", "0::/\n");
-	put(CGROUP "/memory.max", "268435456\n");
-	put(CGROUP "/memory.current", "268435456\n");
-	put(CGROUP "/memory.stat",
-	    "anon 67108864\n"
-	    "file 201326592\n"
-	    "inactive_anon 1\n"
-	    "inactive_file 134217728\n"
-	    "active_file 67108864\n");
-	check_limits(INT_MAX, 6, INT_MAX);
-
-	/* The numbers are not of one moment. */
-	put("proc/self/cgroup", "0::/\n");
-	put(CGROUP "/memory.max", "268435456\n");
-	put(CGROUP "/memory.current", "67108864\n");
-	put(CGROUP "/memory.stat", "inactive_file 134217728\n");
-	check_limits(INT_MAX, 8, INT_MAX);
-
-	/* More than is allowed, as when the limit has been lowered. */
-	put("proc/self/cgroup", "0::/\n");
-	put(CGROUP "/memory.max", "67108864\n");
-	put(CGROUP "/memory.current", "268435456\n");
-	put(CGROUP "/pids.max", "3\n");
-	put(CGROUP "/pids.current", "4\n");
-	check_limits(INT_MAX, 0, 0);
-
-	/* Above this one, processes are slowed down. */
-	put("proc/self/cgroup", "0::/\n");
-	put(CGROUP "/memory.max", "268435456\n");
-	put(CGROUP "/memory.high", "134217728\n");
-	put(CGROUP "/memory.current", "0\n");
-	check_limits(INT_MAX, 4, INT_MAX);
+	check_limits(2, INT_MAX);
 }
 
 /* Our cgroup is named by one line; those of version 1 do not count. */
@@ -267,15 +175,13 @@ void test_checkout_limits__v1(void)
 	    "12:pids:/user/p\n"
 	    "1:name=systemd:/user/s\n"
 	    "0::/user/s\n");
-	put(CGROUP "/pids/user/p/pids.max", "11\n");
-	put(CGROUP "/pids/user/p/pids.current", "1\n");
 	put(CGROUP "/user/p/cpu.max", "100000 100000\n");
 	check_no_limits();
 
 	put("proc/self/cgroup", "12:pids:/p\n0::/user/s\n4:cpu,cpuacct:/c\n");
 	put(CGROUP "/user/s/cpu.max", "200000 100000\n");
 	put(CGROUP "/c/cpu.max", "100000 100000\n");
-	check_limits(2, INT_MAX, INT_MAX);
+	check_limits(2, INT_MAX);
 }
 
 void test_checkout_limits__garbage(void)
@@ -284,7 +190,7 @@ void test_checkout_limits__garbage(void)
 		"", "\n", " ", "-5\n", "- 5\n", "0x10 0x10\n", "5k 5k\n",
 		"many 100000\n", "1.5 1.5\n",
 		"99999999999999999999999999 99999999999999999999999999\n",
-		"100000 0\n", "100000 100000k\n", "active_file134217728\n",
+		"100000 0\n", "100000 100000k\n", "max100000\n",
 		"\xff\xfe\n",
 	};
 	static const char *const lines[] = {
@@ -295,22 +201,9 @@ void test_checkout_limits__garbage(void)
 	skip_unless_linux();
 	for (size_t i = 0; i < ARRAY_SIZE(garbage); i++) {
 		put("proc/self/cgroup", "0::/\n");
-		put("proc/meminfo", garbage[i]);
 		put(CGROUP "/cpu.max", garbage[i]);
 		put(CGROUP "/memory.max", garbage[i]);
-		put(CGROUP "/memory.current", "0\n");
-		put(CGROUP "/pids.max", garbage[i]);
-		put(CGROUP "/pids.current", "0\n");
 		check_no_limits();
-	}
-
-	/* A memory.stat that makes no sense leaves what is used as it is. */
-	for (size_t i = 0; i < ARRAY_SIZE(garbage); i++) {
-		put("proc/self/cgroup", "0::/\n");
-		put(CGROUP "/memory.max", "268435456\n");
-		put(CGROUP "/memory.current", "134217728\n");
-		put(CGROUP "/memory.stat", garbage[i]);
-		check_limits(INT_MAX, 4, INT_MAX);
 	}
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
@@ -322,12 +215,12 @@ void test_checkout_limits__garbage(void)
 	/* What comes after garbage still counts; the last line may be open. */
 	put("proc/self/cgroup", "garbage\n::\n0::/job");
 	put(CGROUP "/job/cpu.max", "100000 100000");
-	check_limits(1, INT_MAX, INT_MAX);
+	check_limits(1, INT_MAX);
 
 	/* A folder is no file. */
 	put("proc/self/cgroup", "0::/\n");
 	put(CGROUP "/cpu.max/file", "100000 100000\n");
-	put("proc/meminfo/file", "MemAvailable: 0 kB\n");
+	put(CGROUP "/memory.max/file", "0\n");
 	check_no_limits();
 }
 
@@ -345,7 +238,7 @@ void test_checkout_limits__descriptors(void)
 	few.rlim_cur = 40;
 	if (setrlimit(RLIMIT_NOFILE, &few))
 		cl_skip(); /* the limit cannot be lowered */
-	limits = take(0);
+	limits = take();
 	setrlimit(RLIMIT_NOFILE, &before);
 	cl_assert_equal_i(limits.by_descriptors, 4);
 	cl_assert_equal_i(limits.max_workers, 4);
@@ -354,7 +247,7 @@ void test_checkout_limits__descriptors(void)
 
 void test_checkout_limits__processors(void)
 {
-	struct checkout_limits limits = take(0);
+	struct checkout_limits limits = take();
 
 	cl_assert_equal_i(limits.cpus_online, online_cpus());
 	cl_assert_ge_i(limits.cpus_allowed, 1);
@@ -367,7 +260,7 @@ void test_checkout_limits__this_machine(void)
 {
 	struct checkout_limits limits;
 
-	limits_read(&limits, "", 0);
+	limits_read(&limits, "");
 	check_sums(&limits);
 	cl_assert_ge_i(limits.max_workers, 1);
 	cl_assert_le_i(limits.max_workers, LIMITS_MAX_WORKERS);

@@ -219,7 +219,7 @@ void test_checkout_queue__far_away(void)
 	queue_release(&queue);
 }
 
-/* Entries that are put off have a number and are not queued. */
+/* Entries that are deferred have a number and are not queued. */
 void test_checkout_queue__gaps(void)
 {
 	struct checkout_queue queue;

@@ -313,17 +313,3 @@ void test_checkout_tune__waiting_batch(void)
 	cl_assert_ge_u(tune_batch_size(&now), 2);
 	cl_assert_le_u(tune_batch_size(&now), 8);
 }
-
-/* The first entries with filters tell how slow these are; others do not. */
-void test_checkout_tune__first_filters(void)
-{
-	struct tune_batch now = {
-		.workers = 2, .cores = 2, .queued = 1000,
-		.entries = 100, .busy_ns = 1000 * 1000,
-		.run_ns = 1000 * 1000,
-	};
-
-	cl_assert_gt_i(tune_batch_size(&now), 100);
-	now.first_filters = 1;
-	cl_assert_equal_i(tune_batch_size(&now), 4);
-}

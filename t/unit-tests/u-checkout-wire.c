@@ -59,38 +59,38 @@ static size_t sample_items(struct checkout_item *items,
 
 	init_item(&items[1], algo, 1, "dir/with space/ident");
 	items[1].mode = S_IFREG | 0755;
-	items[1].conv.ident = 1;
+	items[1].ca.ident = 1;
 
 	init_item(&items[2], algo, 0x01020304, "dir/\377\200\n/encoding");
-	items[2].conv.encoding = "UTF-16LE-BOM";
+	items[2].ca.working_tree_encoding = "UTF-16LE-BOM";
 
 	init_item(&items[3], algo, UINT32_MAX, "dir/old");
-	items[3].again = 1;
 	items[3].old_mode = S_IFREG | 0755;
 	fill_sd(&items[3].old_sd, 1);
 
 	init_item(&items[4], algo, 1U << 31, "dir/all");
-	items[4].conv.ident = 1;
-	items[4].conv.eol = CHECKOUT_EOL_AUTO_CRLF;
-	items[4].conv.encoding = "X";
-	items[4].conv.filter = "all of it";
-	items[4].conv.is_process = 1;
-	items[4].conv.can_delay = 1;
+	items[4].ca.ident = 1;
+	items[4].ca.crlf_action = CRLF_AUTO_CRLF;
+	items[4].ca.working_tree_encoding = "X";
+	items[4].filter = "all of it";
+	items[4].is_process = 1;
+	items[4].can_delay = 1;
 	items[4].old_mode = S_IFLNK;
 	fill_sd(&items[4].old_sd, 0xf0f0f0f0);
 
 	init_item(&items[5], algo, 5, "filter");
-	items[5].conv.filter = "tr \n a-z";
-	items[5].conv.required = 1;
+	items[5].filter = "tr \n a-z";
+	items[5].required = 1;
 
 	init_item(&items[6], algo, 6, "process");
-	items[6].conv.filter = "p";
-	items[6].conv.is_process = 1;
+	items[6].filter = "p";
+	items[6].is_process = 1;
 
 	init_item(&items[7], algo, 7, "donor");
 	items[7].old_mode = S_IFREG | 0644;
 	fill_sd(&items[7].old_sd, 7);
 	items[7].donor = CHECKOUT_MAX_DONORS;
+	items[7].ca.crlf_action = CRLF_BINARY;	/* not converted */
 
 	return MAX_ITEMS;
 }
@@ -111,7 +111,7 @@ static size_t sample_results(struct checkout_result *results)
 	results[0].id = 0;
 	results[0].status = CHECKOUT_WRITTEN;
 	results[1].id = 0x01020304;
-	results[1].status = CHECKOUT_CONFLICT;
+	results[1].status = CHECKOUT_COLLIDED;
 	results[2].id = UINT32_MAX;
 	results[2].status = CHECKOUT_DECLINED;
 	results[3].id = 1U << 31;
@@ -126,16 +126,16 @@ static size_t sample_results(struct checkout_result *results)
 	results[6].status = CHECKOUT_WRITTEN;
 	results[6].has_sd = 1;
 	fill_sd(&results[6].sd, 6);
-	results[6].cloned = 0x0102030405060708;
 	return MAX_RESULTS;
 }
 
-static void put_results(struct strbuf *out, const struct wire_summary *summary,
+static void put_results(struct strbuf *out,
+			const struct checkout_outcome *outcome,
 			const struct checkout_result *results, size_t nr)
 {
 	size_t start = wire_begin_frame(out, WIRE_RESULTS);
 
-	wire_put_summary(out, summary);
+	wire_put_outcome(out, outcome);
 	for (size_t i = 0; i < nr; i++)
 		wire_put_result(out, &results[i]);
 	wire_end_frame(out, start);
@@ -161,20 +161,21 @@ static void check_item(const struct checkout_item *a,
 	cl_assert_equal_u(a->mode, b->mode);
 	cl_assert(oideq(&a->oid, &b->oid));
 	cl_assert_equal_i(a->oid.algo, b->oid.algo);
-	cl_assert_equal_i(a->conv.ident, b->conv.ident);
-	cl_assert_equal_i(a->conv.eol, b->conv.eol);
+	cl_assert_equal_i(a->ca.ident, b->ca.ident);
+	cl_assert_equal_i(a->ca.crlf_action, b->ca.crlf_action);
 	cl_assert_equal_u(a->path_len, b->path_len);
 	cl_assert_equal_s(a->path, b->path);
-	cl_assert_equal_i(!a->conv.encoding, !b->conv.encoding);
-	if (a->conv.encoding)
-		cl_assert_equal_s(a->conv.encoding, b->conv.encoding);
-	cl_assert_equal_i(!a->conv.filter, !b->conv.filter);
-	if (a->conv.filter)
-		cl_assert_equal_s(a->conv.filter, b->conv.filter);
-	cl_assert_equal_i(a->again, b->again);
-	cl_assert_equal_i(a->conv.required, b->conv.required);
-	cl_assert_equal_i(a->conv.is_process, b->conv.is_process);
-	cl_assert_equal_i(a->conv.can_delay, b->conv.can_delay);
+	cl_assert_equal_i(!a->ca.working_tree_encoding,
+			  !b->ca.working_tree_encoding);
+	if (a->ca.working_tree_encoding)
+		cl_assert_equal_s(a->ca.working_tree_encoding,
+				  b->ca.working_tree_encoding);
+	cl_assert_equal_i(!a->filter, !b->filter);
+	if (a->filter)
+		cl_assert_equal_s(a->filter, b->filter);
+	cl_assert_equal_i(a->required, b->required);
+	cl_assert_equal_i(a->is_process, b->is_process);
+	cl_assert_equal_i(a->can_delay, b->can_delay);
 	cl_assert_equal_u(a->old_mode, b->old_mode);
 	check_sd(&a->old_sd, &b->old_sd);
 	cl_assert_equal_u(a->donor, b->donor);
@@ -220,7 +221,7 @@ static int decode(const char *buf, size_t len,
 		struct checkout_item item;
 
 		while ((ret = wire_get_item(&cursor, &item, algo)) > 0) {
-			const char *enc = item.conv.encoding;
+			const char *enc = item.ca.working_tree_encoding;
 
 			(*nr)++;
 			cl_assert(S_ISREG(item.mode) || S_ISLNK(item.mode) ||
@@ -231,20 +232,20 @@ static int decode(const char *buf, size_t len,
 				cl_assert(inside(&frame, enc, strlen(enc)));
 		}
 	} else {
-		struct wire_summary summary;
+		struct checkout_outcome outcome;
 		struct checkout_result result;
 
 		cl_assert(frame.type == WIRE_RESULTS || frame.type == WIRE_LATE);
-		ret = wire_get_summary(&cursor, &summary);
+		ret = wire_get_outcome(&cursor, &outcome);
 		while (ret > 0 &&
 		       (ret = wire_get_result(&cursor, &result)) > 0) {
 			(*nr)++;
 			cl_assert(result.status == CHECKOUT_WRITTEN ||
-				  result.status == CHECKOUT_CONFLICT ||
+				  result.status == CHECKOUT_COLLIDED ||
 				  result.status == CHECKOUT_DECLINED ||
 				  result.status == CHECKOUT_DELAYED ||
 				  result.status == CHECKOUT_UNFILTERED);
-			if (result.has_sd || result.cloned)
+			if (result.has_sd)
 				cl_assert_equal_i(result.status,
 						  CHECKOUT_WRITTEN);
 		}
@@ -299,13 +300,13 @@ void test_checkout_wire__eol(void)
 {
 	struct checkout_item item, got;
 
-	for (int eol = 0; eol <= CHECKOUT_EOL_AUTO_CRLF; eol++) {
+	for (int eol = 0; eol <= CRLF_AUTO_CRLF; eol++) {
 		struct strbuf buf = STRBUF_INIT;
 		struct wire_frame frame;
 		struct wire_cursor cursor;
 
 		init_item(&item, sha1, 1, "path");
-		item.conv.eol = eol;
+		item.ca.crlf_action = eol;
 		put_items(&buf, &item, 1, sha1);
 		cl_assert_gt_i(wire_next_frame(buf.buf, buf.len, &frame), 0);
 		wire_open_frame(&cursor, &frame);
@@ -338,15 +339,15 @@ void test_checkout_wire__donor(void)
 	item.donor = CHECKOUT_MAX_DONORS + 1;
 	cl_assert(is_refused(&item));
 	item.donor = 1;
-	item.conv.ident = 1;
+	item.ca.ident = 1;
 	cl_assert(is_refused(&item));
-	item.conv.ident = 0;
-	item.conv.encoding = "UTF-16";
+	item.ca.ident = 0;
+	item.ca.working_tree_encoding = "UTF-16";
 	cl_assert(is_refused(&item));
-	item.conv.encoding = NULL;
-	item.conv.filter = "cat";
+	item.ca.working_tree_encoding = NULL;
+	item.filter = "cat";
 	cl_assert(is_refused(&item));
-	item.conv.filter = NULL;
+	item.filter = NULL;
 	item.mode = S_IFLNK;
 	cl_assert(is_refused(&item));
 	item.mode = CHECKOUT_REMOVE_FILE;
@@ -395,25 +396,39 @@ void test_checkout_wire__unused_oid_bytes(void)
 
 void test_checkout_wire__results(void)
 {
-	struct wire_summary summary = {
+	struct checkout_outcome outcome = {
+		.files = 0x1112131415161718,
+		.bytes = UINT64_MAX,
+		.cloned_files = 0x2122232425262728,
+		.cloned_bytes = 0x3132333435363738,
+		.removed = 0x4142434445464748,
+		.collided = 0x5152535455565758,
+		.declined = 0x6162636465666768,
+		.delayed = 0x7172737475767778,
 		.busy_ns = 0x0102030405060708,
 		.run_ns = 0x0807060504030201,
-		.bytes = UINT64_MAX,
-	}, got_summary;
+	}, got;
 	struct checkout_result results[MAX_RESULTS], result;
 	size_t nr = sample_results(results);
 	struct strbuf buf = STRBUF_INIT;
 	struct wire_frame frame;
 	struct wire_cursor cursor;
 
-	put_results(&buf, &summary, results, nr);
+	put_results(&buf, &outcome, results, nr);
 	cl_assert_equal_i(wire_next_frame(buf.buf, buf.len, &frame), buf.len);
 	cl_assert_equal_u(frame.type, WIRE_RESULTS);
 	wire_open_frame(&cursor, &frame);
-	cl_assert_equal_i(wire_get_summary(&cursor, &got_summary), 1);
-	cl_assert_equal_u(got_summary.busy_ns, summary.busy_ns);
-	cl_assert_equal_u(got_summary.run_ns, summary.run_ns);
-	cl_assert_equal_u(got_summary.bytes, summary.bytes);
+	cl_assert_equal_i(wire_get_outcome(&cursor, &got), 1);
+	cl_assert_equal_u(got.files, outcome.files);
+	cl_assert_equal_u(got.bytes, outcome.bytes);
+	cl_assert_equal_u(got.cloned_files, outcome.cloned_files);
+	cl_assert_equal_u(got.cloned_bytes, outcome.cloned_bytes);
+	cl_assert_equal_u(got.removed, outcome.removed);
+	cl_assert_equal_u(got.collided, outcome.collided);
+	cl_assert_equal_u(got.declined, outcome.declined);
+	cl_assert_equal_u(got.delayed, outcome.delayed);
+	cl_assert_equal_u(got.busy_ns, outcome.busy_ns);
+	cl_assert_equal_u(got.run_ns, outcome.run_ns);
 	for (size_t i = 0; i < nr; i++) {
 		memset(&result, 0xff, sizeof(result));
 		cl_assert_equal_i(wire_get_result(&cursor, &result), 1);
@@ -421,7 +436,6 @@ void test_checkout_wire__results(void)
 		cl_assert_equal_i(result.status, results[i].status);
 		cl_assert_equal_i(result.has_sd, results[i].has_sd);
 		check_sd(&result.sd, &results[i].sd);
-		cl_assert_equal_u(result.cloned, results[i].cloned);
 	}
 	cl_assert_equal_i(wire_get_result(&cursor, &result), 0);
 	strbuf_release(&buf);
@@ -429,9 +443,9 @@ void test_checkout_wire__results(void)
 
 void test_checkout_wire__empty_frames(void)
 {
-	const struct wire_summary none = { 0 };
+	const struct checkout_outcome none = { 0 };
 	struct strbuf buf = STRBUF_INIT;
-	struct wire_summary summary;
+	struct checkout_outcome outcome;
 	struct wire_frame frame;
 	struct wire_cursor cursor;
 	size_t nr;
@@ -446,12 +460,12 @@ void test_checkout_wire__empty_frames(void)
 	cl_assert_equal_i(decode(buf.buf, buf.len, sha1, &nr), 1);
 	cl_assert_equal_u(nr, 0);
 
-	/* no summary either */
+	/* no outcome either */
 	strbuf_reset(&buf);
 	wire_end_frame(&buf, wire_begin_frame(&buf, WIRE_RESULTS));
 	cl_assert_equal_i(wire_next_frame(buf.buf, buf.len, &frame), HEAD);
 	wire_open_frame(&cursor, &frame);
-	cl_assert_equal_i(wire_get_summary(&cursor, &summary), 0);
+	cl_assert_equal_i(wire_get_outcome(&cursor, &outcome), 0);
 	strbuf_release(&buf);
 }
 
@@ -485,7 +499,7 @@ void test_checkout_wire__several_frames(void)
 static void sample_frames(struct strbuf *items, struct strbuf *results,
 			  const struct git_hash_algo *algo)
 {
-	const struct wire_summary summary = { .busy_ns = 1234, .bytes = 56 };
+	const struct checkout_outcome outcome = { .busy_ns = 1234, .bytes = 56 };
 	struct checkout_item sample[MAX_ITEMS];
 	struct checkout_result sample_result[MAX_RESULTS];
 	size_t nr;
@@ -493,7 +507,7 @@ static void sample_frames(struct strbuf *items, struct strbuf *results,
 	nr = sample_items(sample, algo);
 	put_items(items, sample, nr, algo);
 	nr = sample_results(sample_result);
-	put_results(results, &summary, sample_result, nr);
+	put_results(results, &outcome, sample_result, nr);
 }
 
 /* A frame that does not end is asked to be completed. */
@@ -596,7 +610,7 @@ void test_checkout_wire__cut_payloads_sha256(void)
 void test_checkout_wire__cut_results(void)
 {
 	struct strbuf buf = STRBUF_INIT;
-	const struct wire_summary summary = { 0 };
+	const struct checkout_outcome outcome = { 0 };
 	struct checkout_result results[MAX_RESULTS];
 	size_t nr = sample_results(results), ends[MAX_RESULTS + 1], pos, i;
 	char *copy;
@@ -604,7 +618,7 @@ void test_checkout_wire__cut_results(void)
 	/* the length of a frame that has one result more than the last */
 	for (i = 0; i <= nr; i++) {
 		strbuf_reset(&buf);
-		put_results(&buf, &summary, results, i);
+		put_results(&buf, &outcome, results, i);
 		ends[i] = buf.len;
 	}
 
@@ -774,7 +788,7 @@ static int decode_with(size_t at, uint32_t value)
 	int ret;
 
 	init_item(&item, sha1, 1, "path");
-	item.conv.encoding = "UTF-16";
+	item.ca.working_tree_encoding = "UTF-16";
 	item.old_mode = S_IFREG | 0644;
 	put_items(&buf, &item, 1, sha1);
 	put_be32(buf.buf + HEAD + at, value);
@@ -829,19 +843,26 @@ void test_checkout_wire__old_mode(void)
 }
 
 /* A frame with one item that has nothing optional, and one byte changed. */
-static int decode_plain_with(size_t at, unsigned char value)
+static int decode_item_with(const struct checkout_item *item, size_t at,
+			    unsigned char value)
 {
 	struct strbuf buf = STRBUF_INIT;
-	struct checkout_item item;
 	size_t nr;
 	int ret;
 
-	init_item(&item, sha1, 1, "path");
-	put_items(&buf, &item, 1, sha1);
+	put_items(&buf, item, 1, sha1);
 	buf.buf[HEAD + at] = value;
 	ret = decode(buf.buf, buf.len, sha1, &nr);
 	strbuf_release(&buf);
 	return ret;
+}
+
+static int decode_plain_with(size_t at, unsigned char value)
+{
+	struct checkout_item item;
+
+	init_item(&item, sha1, 1, "path");
+	return decode_item_with(&item, at, value);
 }
 
 void test_checkout_wire__flags(void)
@@ -850,24 +871,31 @@ void test_checkout_wire__flags(void)
 
 	for (int flags = 0; flags < 256; flags++) {
 		/*
-		 * "ident" and "again" take no further bytes; for the others
-		 * there are none.
+		 * "ident" takes no further bytes; for the others there are none.
+		 * The number of a donor is missing, too.
 		 */
 		if (decode_plain_with(flags_at, flags) !=
-		    ((flags & ~0x81) ? -1 : 1))
+		    ((flags & ~0x01) ? -1 : 1))
 			cl_failf("flags: %x", (unsigned)flags);
 	}
 }
 
+/* The same byte is the number of a donor. */
 void test_checkout_wire__eol_range(void)
 {
 	const size_t eol_at = 4 + 4 + 1;
+	struct checkout_item item;
 
-	for (int eol = 0; eol < 256; eol++)
+	init_item(&item, sha1, 1, "path");
+	item.donor = 1;
+	for (int eol = 0; eol < 256; eol++) {
 		if (decode_plain_with(eol_at, eol) !=
-		    (eol <= CHECKOUT_EOL_AUTO_CRLF + CHECKOUT_MAX_DONORS ?
-		     1 : -1))
+		    (eol <= CRLF_AUTO_CRLF ? 1 : -1))
 			cl_failf("eol: %d", eol);
+		if (decode_item_with(&item, eol_at, eol) !=
+		    (eol && eol <= CHECKOUT_MAX_DONORS ? 1 : -1))
+			cl_failf("donor: %d", eol);
+	}
 }
 
 void test_checkout_wire__nul_in_path(void)
@@ -892,7 +920,7 @@ void test_checkout_wire__empty_strings(void)
 
 	strbuf_reset(&buf);
 	init_item(&item, sha1, 1, "path");
-	item.conv.encoding = "";
+	item.ca.working_tree_encoding = "";
 	put_items(&buf, &item, 1, sha1);
 	cl_assert_equal_i(decode(buf.buf, buf.len, sha1, &nr), -1);
 	strbuf_release(&buf);
@@ -907,12 +935,12 @@ void test_checkout_wire__filter_flags(void)
 	size_t nr;
 
 	init_item(&item, sha1, 1, "p");
-	item.conv.filter = "cat";
+	item.filter = "cat";
 	put_items(&buf, &item, 1, sha1);
 	for (int flags = 0; flags < 256; flags++) {
-		int kind = flags & ~0xc1;	/* ident, required, again */
+		int kind = flags & ~0x41;	/* ident, required */
 		int good = kind == 0x08 || kind == 0x18 || kind == 0x38 ||
-			(flags & ~0x81) == 0x02;	/* an encoding */
+			(flags & ~0x01) == 0x02;	/* an encoding */
 
 		buf.buf[flags_at] = flags;
 		if (decode(buf.buf, buf.len, sha1, &nr) != (good ? 1 : -1))
@@ -923,15 +951,15 @@ void test_checkout_wire__filter_flags(void)
 
 void test_checkout_wire__status(void)
 {
-	const size_t status_at = HEAD + 8 + 8 + 8 + 4;
-	const struct wire_summary summary = { 0 };
+	const size_t status_at = HEAD + 10 * 8 + 4;
+	const struct checkout_outcome outcome = { 0 };
 	struct checkout_result result = { .id = 1, .status = CHECKOUT_WRITTEN };
 	struct strbuf without = STRBUF_INIT, with = STRBUF_INIT;
 	size_t nr;
 
-	put_results(&without, &summary, &result, 1);
+	put_results(&without, &outcome, &result, 1);
 	result.has_sd = 1;
-	put_results(&with, &summary, &result, 1);
+	put_results(&with, &outcome, &result, 1);
 
 	cl_assert_equal_i(without.buf[status_at], CHECKOUT_WRITTEN);
 	for (int status = 0; status < 256; status++) {
@@ -939,7 +967,7 @@ void test_checkout_wire__status(void)
 		with.buf[status_at] = status;
 		if (decode(without.buf, without.len, sha1, &nr) !=
 		    (status == CHECKOUT_WRITTEN ||
-		     status == CHECKOUT_CONFLICT ||
+		     status == CHECKOUT_COLLIDED ||
 		     status == CHECKOUT_DECLINED ||
 		     status == CHECKOUT_DELAYED ||
 		     status == CHECKOUT_UNFILTERED ? 1 : -1))

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which entries are for workers; see classify.h.
+ */
+#define USE_THE_REPOSITORY_VARIABLE
+#include "git-compat-util.h"
+#include "attr.h"
+#include "convert.h"
+#include "dir.h"
+#include "entry.h"
+#include "environment.h"
+#include "parallel-checkout/classify.h"
+#include "parallel-checkout/silence.h"
+#include "parallel-checkout/state.h"
+#include "parallel-checkout/tune.h"
+#include "read-cache.h"
+#include "repository.h"
+#include "submodule.h"
+
+/*
+ * A path that is longer is not for us. entry.c says so, as no system call takes
+ * it, while a worker could well reach it by handles.
+ */
+#define MAX_PATH_LEN (PATH_MAX < POOL_MAX_PATH ? PATH_MAX : POOL_MAX_PATH)
+
+/* A longer command may not fit into a message. */
+#define MAX_COMMAND_LEN 4096
+
+/* What cannot be read in the index is looked for in the working tree. */
+static int can_be_read(struct repository *repo, const struct object_id *oid)
+{
+	struct object_info oi = OBJECT_INFO_INIT;
+	struct silence silence;
+	void *buf = NULL;
+	int ret;
+
+	oi.contentp = &buf;
+	be_silent(&silence);
+	ret = !object_info_here(repo, oid, &oi, OBJECT_INFO_LOOKUP_REPLACE);
+	if (end_silence(&silence) || !ret)
+		forget_bad_objects(repo);
+	free(buf);
+	return ret;
+}
+
+/* The component of the path that is named like a file of attributes, or NULL. */
+static const char *find_attributes_file(const char *path)
+{
+	const size_t len = strlen(GITATTRIBUTES_FILE);
+
+	for (;;) {
+		if (!fspathncmp(path, GITATTRIBUTES_FILE, len) &&
+		    (!path[len] || path[len] == '/'))
+			return path;
+		path = strchr(path, '/');
+		if (!path)
+			return NULL;
+		path++;
+	}
+}
+
+/*
+ * Does the file decide how others are handled? Those before it see the old one,
+ * and those after it the new one; or none, if it gives way to a directory.
+ *
+ * With core.ignoreCase, files in d/ have attributes that are in the index as
+ * D/.gitattributes, and are only found in the working tree.
+ */
+static int is_at_its_turn(const struct parallel_checkout *pc,
+			  const struct cache_entry *ce)
+{
+	const char *attributes = find_attributes_file(ce->name);
+
+	if (attributes &&
+	    (strchr(attributes, '/') || !pc->attrs_from_index || ignore_case ||
+	     !can_be_read(the_repository, &ce->oid)))
+		return 1;
+	return should_update_submodules() &&
+		!fspathcmp(ce->name, GITMODULES_FILE);
+}
+
+/*
+ * On Windows a symbolic link is made for a file or for a directory, and what is
+ * not there yet is believed to be a file until this process makes a directory
+ * of that name; see mingw_symlink(). So it is for the main process, in the end.
+ */
+static int is_fit_link(const struct cache_entry *ce MAYBE_UNUSED)
+{
+#ifdef GIT_WINDOWS_NATIVE
+	return 0;
+#else
+	return S_ISLNK(ce->ce_mode) && has_symlinks;
+#endif
+}
+
+/*
+ * A submodule is checked out by a child process that has its own workers. And
+ * what stands for a symbolic link where there are none is not a worker's
+ * business.
+ */
+static int has_fit_type(const struct parallel_checkout *pc,
+			const struct cache_entry *ce)
+{
+	return (S_ISREG(ce->ce_mode) || is_fit_link(ce)) &&
+		pc->state->base_dir_len + ce_namelen(ce) < MAX_PATH_LEN;
+}
+
+static int has_stat_data(const struct cache_entry *ce)
+{
+	static const struct stat_data none;
+
+	return memcmp(&ce->ce_stat_data, &none, sizeof(none));
+}
+
+/*
+ * A symbolic link in the path will have been replaced by a directory when the
+ * entry is written, so nothing is behind it.
+ */
+static void look_up_attrs(const struct parallel_checkout *pc,
+			  struct accepted_entry *entry)
+{
+	git_attr_set_real_dirs(!pc->state->base_dir_len);
+	convert_attrs(pc->state->istate, &entry->item.ca, entry->ce->name);
+	git_attr_set_real_dirs(0);
+}
+
+/*
+ * An entry that is not, like the result of a merge, may be gone by the time that
+ * a filter has what it has delayed.
+ */
+static int is_in_index(const struct parallel_checkout *pc,
+		       const struct cache_entry *ce)
+{
+	struct index_state *istate = pc->state->istate;
+	int pos = istate ? index_name_pos(istate, ce->name, ce_namelen(ce)) : -1;
+
+	return pos >= 0 && istate->cache[pos] == ce;
+}
+
+/*
+ * May a worker run the filter of the entry? Unless the user says so, two
+ * instances of it might not do. If it may, fill in what it is to run.
+ */
+static int has_fit_filter(const struct parallel_checkout *pc,
+			  struct accepted_entry *entry)
+{
+	const struct delayed_checkout *dco = pc->state->delayed_checkout;
+	const char *base_dir = pc->state->base_dir;
+	const char *slash = find_last_dir_sep(base_dir);
+	struct checkout_item *item = &entry->item;
+	struct smudge_command smudge;
+
+	/* A worker tells a filter the path that it writes. */
+	if (pc->filters_stopped || (slash ? slash[1] : *base_dir) ||
+	    !get_parallel_smudge(&item->ca, &smudge) ||
+	    strlen(smudge.cmd) > MAX_COMMAND_LEN ||
+	    !is_in_index(pc, entry->ce))
+		return 0;
+	item->filter = smudge.cmd;
+	item->required = smudge.required;
+	item->is_process = smudge.is_process;
+	item->can_delay = smudge.is_process && dco &&
+		dco->state == CE_CAN_DELAY;
+	return 1;
+}
+
+/* May a worker do what the attributes say? */
+static int has_fit_conversion(const struct parallel_checkout *pc,
+			      struct accepted_entry *entry)
+{
+	switch (classify_conv_attrs(&entry->item.ca)) {
+	case CA_CLASS_INCORE:
+	case CA_CLASS_STREAMABLE:
+		return 1;
+	case CA_CLASS_INCORE_FILTER:
+	case CA_CLASS_INCORE_PROCESS:
+		return has_fit_filter(pc, entry);
+	}
+	BUG("unsupported conv_attrs classification");
+}
+
+/*
+ * Find what the old index has at the path. Entries mostly come in the order of
+ * the index, so we need not search. To miss one is no harm: the writer will
+ * find the file, and report a collision.
+ */
+static const struct cache_entry *find_old(struct parallel_checkout *pc,
+					  const struct cache_entry *ce)
+{
+	const struct index_state *old_index = pc->old_index;
+	unsigned int *pos = &pc->old_pos;
+
+	while (old_index && *pos < old_index->cache_nr) {
+		const struct cache_entry *old = old_index->cache[*pos];
+		int cmp = cmp_cache_name_compare(&old, &ce);
+
+		if (!cmp)
+			return old;
+		if (cmp > 0)
+			break;
+		(*pos)++;
+	}
+	return NULL;
+}
+
+/*
+ * What is at the path of an entry that nobody has looked at: a file with the
+ * stat data that the old index has, or nothing. If there is something else, a
+ * worker finds out.
+ *
+ * A file that has exactly these stat data is replaced without a further look.
+ * Whether what is at the path may go has been decided before the entry is
+ * offered: a switch has compared the file with the old entry, by its content if
+ * that is racily clean (verify_uptodate() in unpack-trees.c), and a reset takes
+ * whatever is there. From then on entry.c asks nothing more of the old entry:
+ * with force, it keeps a file only if that matches the stat data of the new
+ * entry, which has none here, and removes it otherwise. So the stat data are
+ * no proof of content, and need not be: they only make the worker stricter than
+ * entry.c, which handles whatever else is at the path. This is why a racily
+ * clean or an assume-unchanged entry is as good as any other.
+ *
+ * Where there are no files because of a sparse checkout, it is not worth the
+ * look.
+ */
+static void expect_old(struct parallel_checkout *pc,
+		       struct accepted_entry *entry)
+{
+	const struct cache_entry *old = find_old(pc, entry->ce);
+
+	if (!old || ce_skip_worktree(old) || !has_stat_data(old) ||
+	    !(S_ISREG(old->ce_mode) || S_ISLNK(old->ce_mode)))
+		return;
+	entry->item.old_mode = old->ce_mode;
+	entry->item.old_sd = old->ce_stat_data;
+}
+
+static int has_file(const struct parallel_checkout *pc,
+		    const struct cache_entry *ce)
+{
+	int base_len = pc->state->base_dir_len;
+	char *path = xstrfmt("%.*s%s", base_len, pc->state->base_dir, ce->name);
+	struct stat st;
+	int ret = !check_path(path, strlen(path), &st, base_len);
+
+	free(path);
+	return ret;
+}
+
+/*
+ * To know whether a file is up to date that was changed in the second of the
+ * index, entry.c runs its filter, which may look for entries before this one.
+ */
+static int needs_filter_to_compare(const struct parallel_checkout *pc,
+				   struct accepted_entry *entry)
+{
+	const struct cache_entry *ce = entry->ce;
+
+	if (!S_ISREG(ce->ce_mode) || !has_stat_data(ce) ||
+	    !pc->state->istate || !is_racy_timestamp(pc->state->istate, ce))
+		return 0;
+	look_up_attrs(pc, entry);
+	return entry->item.ca.drv && has_file(pc, ce);
+}
+
+static enum entry_class classify_path(struct parallel_checkout *pc,
+				      struct accepted_entry *entry,
+				      int seen, const struct stat *st)
+{
+	const struct cache_entry *ce = entry->ce;
+
+	if (!seen) {
+		if (needs_filter_to_compare(pc, entry))
+			return ENTRY_UNFIT;
+
+		/*
+		 * The file may be up to date; that can be seen without removing
+		 * it. And without force, what a lost worker leaves is only known
+		 * for its own if the path was seen to be absent.
+		 */
+		if (has_stat_data(ce) || !pc->state->force)
+			return ENTRY_UNSEEN;
+		expect_old(pc, entry);
+		return ENTRY_ORDINARY;
+	}
+	if (!st)
+		return ENTRY_ORDINARY;
+
+	/* A clone reports the paths that collide. That, and directories: no. */
+	if (pc->state->clone || !(S_ISREG(st->st_mode) || S_ISLNK(st->st_mode)))
+		return ENTRY_UNFIT;
+	entry->item.old_mode = st->st_mode;
+	fill_stat_data(&entry->item.old_sd, (struct stat *)st);
+	return ENTRY_ORDINARY;
+}
+
+enum entry_class classify_entry(struct parallel_checkout *pc,
+				struct accepted_entry *entry,
+				int seen, const struct stat *st)
+{
+	const struct cache_entry *ce = entry->ce;
+	enum entry_class class;
+
+	if (is_at_its_turn(pc, ce))
+		return ENTRY_AT_ITS_TURN;
+	if ((ce->ce_flags & CE_WT_REMOVE) || !has_fit_type(pc, ce))
+		return ENTRY_UNFIT;
+	class = classify_path(pc, entry, seen, st);
+	if (class == ENTRY_UNSEEN)
+		return class;
+	entry->item.mode = create_ce_mode(ce->ce_mode);
+	oidcpy(&entry->item.oid, &ce->oid);
+	if (!S_ISREG(ce->ce_mode))
+		return class;
+	look_up_attrs(pc, entry);
+	return has_fit_conversion(pc, entry) ? class : ENTRY_UNFIT;
+}
+
+enum entry_class classify_removal(const struct parallel_checkout *pc,
+				  struct accepted_entry *entry)
+{
+	entry->item.mode = CHECKOUT_REMOVE_FILE;
+	return has_fit_type(pc, entry->ce) ? ENTRY_ORDINARY : ENTRY_UNFIT;
+}
+
+unsigned int classify_cost(const struct accepted_entry *entry)
+{
+	if (!entry->item.filter)
+		return 0;
+	return entry->item.is_process ? TUNE_COST_PROCESS : TUNE_COST_COMMAND;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Entries that entry.c writes after the workers; see deferred.h.
+ */
+#define USE_THE_REPOSITORY_VARIABLE
+#include "git-compat-util.h"
+#include "dirs.h"
+#include "entry.h"
+#include "oid-array.h"
+#include "parallel-checkout/deferred.h"
+#include "parallel-checkout/silence.h"
+#include "parallel-checkout/state.h"
+#include "promisor-remote.h"
+#include "read-cache.h"
+#include "repository.h"
+
+/*
+ * Without force, entry.c leaves alone what it finds at the path of a lost
+ * entry. The path was absent when the entry was accepted, so a file that is
+ * there now is most likely what the lost worker has written. Remove it if
+ * nothing is lost if that is wrong: if it is empty, or what will be written
+ * anyway.
+ */
+static void remove_leftover(const struct parallel_checkout *pc,
+			    const struct cache_entry *ce)
+{
+	struct index_state *istate = pc->state->istate ?
+		pc->state->istate : the_repository->index;
+	unsigned int options = CE_MATCH_IGNORE_VALID |
+		CE_MATCH_IGNORE_SKIP_WORKTREE | CE_MATCH_IGNORE_FSMONITOR;
+	int base_len = pc->state->base_dir_len;
+	char *path = xstrfmt("%.*s%s", base_len, pc->state->base_dir, ce->name);
+	struct stat st;
+
+	/* With a prefix, ie_modified() would look at another file. */
+	if (!check_path(path, strlen(path), &st, base_len) &&
+	    ((S_ISREG(st.st_mode) && !st.st_size && st.st_nlink == 1) ||
+	     (!base_len && !ie_modified(istate, ce, &st, options))))
+		beneath_unlink_or_warn(path, base_len);
+	free(path);
+}
+
+static int lacks_blob(const struct accepted_entry *entry)
+{
+	/* Only what was classified is a file, or a link, to be written. */
+	return (S_ISREG(entry->item.mode) || S_ISLNK(entry->item.mode)) &&
+		object_info_here(the_repository, &entry->ce->oid, NULL,
+				 OBJECT_INFO_QUICK);
+}
+
+/*
+ * In a partial clone, fetch what the entries from the `i`th of those that are
+ * deferred on lack, in one go, when the first one is met that lacks its blob. If
+ * one of them cannot be had, leave it to entry.c to fetch each at its turn: that
+ * writes what comes before the first one that is missing, and dies of that one.
+ */
+static void fetch_missing(struct parallel_checkout *pc, size_t i)
+{
+	struct oid_array missing = OID_ARRAY_INIT;
+	struct object_id unused;
+
+	if (pc->fetched || !repo_has_promisor_remote(the_repository) ||
+	    !lacks_blob(&pc->entries[pc->deferred[i]]))
+		return;
+	pc->fetched = 1;
+	for (; i < pc->deferred_nr; i++) {
+		const struct accepted_entry *entry =
+			&pc->entries[pc->deferred[i]];
+
+		if (lacks_blob(entry))
+			oid_array_append(&missing, &entry->ce->oid);
+	}
+
+	/* If it fails, "git fetch" says so, and once more when entry.c fetches. */
+	promisor_remote_try_direct(the_repository, missing.oid, missing.nr,
+				   &unused);
+	oid_array_clear(&missing);
+}
+
+static void write_entry(struct parallel_checkout *pc,
+			struct accepted_entry *entry)
+{
+	struct cache_entry *ce = entry->ce;
+	int was_collided = ce->ce_flags & CE_MATCHED;
+
+	entry->state = ENTRY_DONE;
+	if (entry->why == DEFERRED_LOST && !pc->state->force)
+		remove_leftover(pc, ce);
+
+	/*
+	 * Attributes are those of the moment when the entry was offered; the
+	 * files that they come from may have been written since then.
+	 */
+	if (checkout_entry_ca(ce, S_ISREG(entry->item.mode) ?
+			      &entry->item.ca : NULL,
+			      pc->state, NULL, entry->nr_checkouts) < 0)
+		pc->errs = 1;
+	pc->deferred_bytes += ce->ce_stat_data.sd_size;
+	pc_advance_throughput(pc);
+
+	/*
+	 * What is in the way of such an entry is most likely what the worker
+	 * has written, and not a collision for a clone to report.
+	 */
+	if (entry->why >= DEFERRED_UNFILTERED && !was_collided)
+		ce->ce_flags &= ~CE_MATCHED;
+	pc_advance_progress(pc);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+void deferred_write(struct parallel_checkout *pc)
+{
+	QSORT(pc->deferred, pc->deferred_nr, compare_ids);
+	pc->fetched = 0;
+	for (size_t i = 0; i < pc->deferred_nr; i++) {
+		fetch_missing(pc, i);
+		write_entry(pc, &pc->entries[pc->deferred[i]]);
+	}
+	pc->deferred_nr = 0;
+}

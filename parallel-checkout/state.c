@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The entries of a parallel checkout, and its phases; see state.h.
+ */
+#include "git-compat-util.h"
+#include "entry.h"
+#include "parallel-checkout/state.h"
+#include "path.h"
+#include "progress.h"
+#include "read-cache-ll.h"
+
+#define FROM(phase) (1u << PHASE_##phase)
+
+static const struct {
+	const char *name;
+	unsigned int from;		/* which phases it may follow */
+	unsigned may_queue : 1;		/* entries may be queued in it, ... */
+	unsigned may_fly : 1;		/* ... and in flight */
+} phases[] = {
+	[PHASE_IDLE] = { "idle", FROM(DRAINED) },
+	[PHASE_SEQUENTIAL] = {
+		"sequential", FROM(IDLE) | FROM(WATCHING) | FROM(DRAINED)
+	},
+	[PHASE_WATCHING] = { "watching", FROM(IDLE) | FROM(DRAINED) },
+	[PHASE_ACCEPTING] = {
+		"accepting", FROM(IDLE) | FROM(WATCHING) | FROM(DRAINED), 1, 1
+	},
+	[PHASE_DRAINING] = {
+		"draining", FROM(SEQUENTIAL) | FROM(WATCHING) |
+			FROM(ACCEPTING) | FROM(DRAINED), 1, 1
+	},
+	[PHASE_DRAINED] = { "drained", FROM(DRAINING) | FROM(FILTERING) },
+	[PHASE_DELAYED] = { "delayed", FROM(DRAINED) },
+	[PHASE_FILTERING] = { "filtering", FROM(DELAYED) },
+};
+
+void pc_enter(struct parallel_checkout *pc, enum checkout_phase phase)
+{
+	if (!(phases[phase].from & (1u << pc->phase)))
+		BUG("parallel checkout: '%s' after '%s'", phases[phase].name,
+		    phases[pc->phase].name);
+	if ((pc->queue.queued && !phases[phase].may_queue) ||
+	    (pc->in_flight && !phases[phase].may_fly))
+		BUG("parallel checkout: '%s' with %"PRIuMAX" entries queued and %"PRIuMAX" in flight",
+		    phases[phase].name, (uintmax_t)pc->queue.queued,
+		    (uintmax_t)pc->in_flight);
+	pc->phase = phase;
+}
+
+int pc_is_behind(const struct parallel_checkout *pc)
+{
+	return pc->queue.queued || pc->in_flight || pc->deferred_nr;
+}
+
+struct accepted_entry *pc_append(struct parallel_checkout *pc,
+				 const struct accepted_entry *entry)
+{
+	if (pc->nr >= UINT32_MAX)
+		BUG("too many entries for parallel checkout");
+	ALLOC_GROW(pc->entries, pc->nr + 1, pc->alloc);
+	pc->entries[pc->nr] = *entry;
+	pc->entries[pc->nr].item.id = pc->nr;
+	return &pc->entries[pc->nr++];
+}
+
+void pc_defer(struct parallel_checkout *pc, struct accepted_entry *entry,
+	      enum entry_deferral why)
+{
+	entry->state = ENTRY_DEFERRED;
+	entry->why = why;
+	ALLOC_GROW(pc->deferred, pc->deferred_nr + 1, pc->deferred_alloc);
+	pc->deferred[pc->deferred_nr++] = entry->item.id;
+}
+
+void pc_forget_entries(struct parallel_checkout *pc)
+{
+	if (pc->delayed)
+		return;
+	queue_release(&pc->queue);	/* IDs begin anew */
+	pc->nr = 0;
+}
+
+int pc_prepare_root(struct parallel_checkout *pc)
+{
+	const char *base_dir = pc->state->base_dir;
+	const char *slash = find_last_dir_sep(base_dir);
+	int root_len = slash ? slash + 1 - base_dir : 0;
+
+	if (pc->root)
+		return 0;
+	if (slash) {
+		char *some_file = xstrfmt("%.*sx", root_len, base_dir);
+		int ret = safe_create_leading_directories_no_share(some_file);
+
+		free(some_file);
+		if (ret)
+			return -1;
+	}
+	pc->root = xmemdupz(base_dir, root_len);
+	pc->name_prefix = base_dir + root_len;
+	return 0;
+}
+
+void pc_set_path(struct parallel_checkout *pc, struct accepted_entry *entry)
+{
+	const struct cache_entry *ce = entry->ce;
+	struct checkout_item *item = &entry->item;
+
+	if (!ce)
+		return;
+	item->path = ce->name;
+	item->path_len = ce_namelen(ce);
+	if (!*pc->name_prefix)
+		return;
+	strbuf_reset(&pc->path);
+	strbuf_addstr(&pc->path, pc->name_prefix);
+	strbuf_add(&pc->path, item->path, item->path_len);
+	item->path = pc->path.buf;
+	item->path_len = pc->path.len;
+}
+
+uintmax_t pc_bytes(const struct parallel_checkout *pc)
+{
+	return pc->pool.total.bytes + pc->deferred_bytes;
+}
+
+void pc_advance_progress(struct parallel_checkout *pc)
+{
+	if (pc->progress)
+		display_progress(pc->progress, ++*pc->progress_cnt);
+}
+
+void pc_advance_throughput(struct parallel_checkout *pc)
+{
+	uintmax_t bytes = pc_bytes(pc) - pc->throughput_base;
+
+	/* A checkout that only removes files has no throughput. */
+	if (pc->progress && bytes)
+		display_throughput(pc->progress, bytes);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PARALLEL_CHECKOUT_STATE_H
+#define PARALLEL_CHECKOUT_STATE_H
+
+/*
+ * What the parts of the main process's side share: the entries that were
+ * accepted, the phase that it is in, and what is known of the workers. Only for
+ * parallel-checkout.c, classify, deferred, dispatch and removal.
+ */
+
+#include "parallel-checkout/donors.h"
+#include "parallel-checkout/item.h"
+#include "parallel-checkout/pool.h"
+#include "parallel-checkout/queue.h"
+#include "parallel-checkout/settings.h"
+#include "parallel-checkout/tune-auto.h"
+#include "strmap.h"
+
+struct cache_entry;
+struct checkout;
+struct index_state;
+struct progress;
+
+/*
+ * While entries are in flight, which is while workers have them, nothing here
+ * or in entry.c removes, renames or replaces anything in the working tree.
+ * Which phase may follow which, and what it may find, is in state.c.
+ */
+enum checkout_phase {
+	/* Between parallel_checkout_finish() and _begin(). */
+	PHASE_IDLE = 0,
+
+	/* No entry is accepted; entry.c does them all. */
+	PHASE_SEQUENTIAL,
+
+	/* The same, for as long as it does not take long. */
+	PHASE_WATCHING,
+
+	/* Entries are accepted, queued, and given to the workers there are. */
+	PHASE_ACCEPTING,
+
+	/* The queue does not grow any more; the workers do what is in there. */
+	PHASE_DRAINING,
+
+	/* They have done it, and entry.c does what was deferred. */
+	PHASE_DRAINED,
+
+	/*
+	 * All is finished but what filters have delayed; workers hold that, and
+	 * do nothing. The caller may do what it likes.
+	 */
+	PHASE_DELAYED,
+
+	/* They write that as it becomes available. */
+	PHASE_FILTERING,
+};
+
+/* The life of an entry that was accepted. */
+enum entry_state {
+	ENTRY_QUEUED,
+	ENTRY_SENT,		/* to a worker, which has not answered */
+	ENTRY_DELAYED,		/* its filter has delayed it; a worker holds it */
+	ENTRY_DEFERRED,		/* entry.c will write it; see `why` */
+	ENTRY_DONE,
+};
+
+enum entry_deferral {
+	DEFERRED_UNFIT,		/* no worker may have it, or there is none */
+	DEFERRED_ANSWERED,	/* a worker has said that it cannot write it */
+	DEFERRED_UNFILTERED,	/* the same, because of its filter */
+	DEFERRED_LOST,		/* with its worker; part of it may be there */
+};
+
+/* An entry that was accepted, or a directory that is to be removed. */
+struct accepted_entry {
+	struct cache_entry *ce;		/* NULL for a directory */
+	int *nr_checkouts;
+
+	/* Its path is set when it is sent, but for that of a directory. */
+	struct checkout_item item;
+
+	enum entry_state state;
+	enum entry_deferral why;
+};
+
+struct parallel_checkout {
+	enum checkout_phase phase;
+	const struct checkout *state;
+	struct progress *progress;
+	unsigned int *progress_cnt;
+	struct checkout_workers config;
+
+	/* Why no entry is accepted; NULL if they are. */
+	const char *sequential;
+
+	unsigned attrs_from_index : 1;
+	unsigned may_filter : 1;	/* there are filters for workers */
+	unsigned filters_stopped : 1;	/* one that is required has failed */
+	struct strset filters;		/* commands that were met */
+
+	/* What is replaced, and where the last entry was found in there. */
+	const struct index_state *old_index;
+	unsigned int old_pos;
+
+	/* By ID. All before `first` are done, or delayed. */
+	struct accepted_entry *entries;
+	size_t nr, alloc;
+	size_t accepted;		/* ever */
+	size_t in_flight, delayed;	/* ENTRY_SENT, ENTRY_DELAYED */
+
+	struct checkout_queue queue;
+	size_t queued_cost;		/* of filters in there; see tune.h */
+
+	/* IDs of those that are ENTRY_DEFERRED. */
+	uint32_t *deferred;
+	size_t deferred_nr, deferred_alloc;
+	unsigned fetched : 1;		/* what they lack, or it was tried */
+
+	struct worker_pool pool;
+	unsigned pool_started : 1;
+	int workers_started;
+	unsigned int since_look;	/* entries queued since a look at it */
+	int cores;			/* 0: limits were not read */
+	int max_workers;
+	struct tune_auto tune;
+
+	/* PHASE_WATCHING: since when, and how entry.c has done. */
+	uint64_t watch_since_ns, watch_run_ns, watched_ns;
+	size_t watched;
+
+	struct checkout_donors donors;
+
+	/*
+	 * state->base_dir up to its last slash, and what comes after that,
+	 * which is the beginning of the names of the files.
+	 */
+	char *root;
+	const char *name_prefix;
+	struct strbuf path;		/* name_prefix and an entry's name */
+
+	uintmax_t deferred_bytes;	/* written by entry.c */
+	uintmax_t throughput_base;	/* bytes that were before the progress */
+	int errs;
+};
+
+/* Change the phase; a BUG() if that is not possible now. */
+void pc_enter(struct parallel_checkout *pc, enum checkout_phase phase);
+
+/* Is there anything that was accepted and is neither written nor delayed? */
+int pc_is_behind(const struct parallel_checkout *pc);
+
+/* Append a copy of the entry; the result is valid until the next call. */
+struct accepted_entry *pc_append(struct parallel_checkout *pc,
+				 const struct accepted_entry *entry);
+
+/* Leave an entry, which is neither queued nor in flight, to entry.c. */
+void pc_defer(struct parallel_checkout *pc, struct accepted_entry *entry,
+	      enum entry_deferral why);
+
+/*
+ * Forget all entries, which are done. As long as workers hold delayed ones,
+ * nothing is forgotten.
+ */
+void pc_forget_entries(struct parallel_checkout *pc);
+
+/*
+ * The leading directories that are part of a --prefix may be symbolic links,
+ * and have to be made by us. Returns -1 if that is not possible; then entry.c
+ * will report it.
+ */
+int pc_prepare_root(struct parallel_checkout *pc);
+
+/* Set the path of the entry's item. Valid until the next call. */
+void pc_set_path(struct parallel_checkout *pc, struct accepted_entry *entry);
+
+/* What was written so far, by workers and, after them, by entry.c. */
+uintmax_t pc_bytes(const struct parallel_checkout *pc);
+
+void pc_advance_progress(struct parallel_checkout *pc);
+void pc_advance_throughput(struct parallel_checkout *pc);
+
+#endif /* PARALLEL_CHECKOUT_STATE_H */
