@@ -125,8 +125,8 @@ void dir_ahead_free(struct dir_ahead *ahead)
  * Returns whether the ignore file is to be opened. That is not asked of the
  * list, which may be older than the file on a file system that keeps lists.
  *
- * Of what looks like another repository, there is no list: the walk may not want
- * one. Nor is there of what has very many files.
+ * Of what looks like another repository, there is no list: the walk may not
+ * want one. Nor is there of what has very many files.
  */
 static int read_list(const struct dir_ahead *ahead, struct dir_ahead_dir *dir)
 {
@@ -300,8 +300,8 @@ static void read_alone(struct dir_ahead *ahead, struct dir_ahead_dir *dir)
 
 /*
  * The first directories, one by one. Returns -1 if it should end with these.
- * They are planned only if there is nothing else to read: if it is not slow, the
- * walk does all of that again.
+ * They are planned only if there is nothing else to read: if it is not slow,
+ * the walk does all of that again.
  */
 static int run_alone(struct dir_ahead *ahead, dir_ahead_plan_fn plan,
 		     void *plan_data)
@@ -343,8 +343,8 @@ static int max_threads(void)
 }
 
 /*
- * Have a thread for each directory that waits for one. Returns -1 if there is not
- * one thread for any of them to be had.
+ * Have a thread for each directory that waits for one. Returns -1 if there is
+ * not one thread for any of them to be had.
  */
 static int add_threads(struct dir_ahead *ahead, int max)
 {

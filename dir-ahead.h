@@ -6,10 +6,10 @@
  * Read directories before somebody who walks through them gets there.
  *
  * On a file system that is far away, each of the calls that read a directory
- * and its ignore file waits for a round trip. A walk that reads one after another
- * adds them all up; here, threads wait for many of them at the same time. What
- * they have read is stored, and the walk, which comes after that, takes it from
- * there instead of asking the file system.
+ * and its ignore file waits for a round trip. A walk that reads one after
+ * another adds them all up; here, threads wait for many of them at the same
+ * time. What they have read is stored, and the walk, which comes after that,
+ * takes it from there instead of asking the file system.
  *
  * The threads only read. Which directories are read is decided by the caller's
  * plan, which is called in the caller's thread for each that has been read, and
@@ -23,8 +23,8 @@
  * read again.
  *
  * What is stored is limited to some 64 MB, enough for a million files, and that
- * of one directory to 4 MB. What is left is read by the walk. That is everything
- * where the address space is limited; see waiting_loop_may_grow().
+ * of one directory to 4 MB. What is left is read by the walk. That is
+ * everything where the address space is limited; see waiting_loop_may_grow().
  */
 
 #include "strbuf.h"
@@ -33,7 +33,7 @@ struct dir_ahead;
 
 /* What there is to be read. */
 #define DIR_AHEAD_STAT (1 << 0)	/* lstat(), before all else */
-#define DIR_AHEAD_LIST (1 << 1)	/* names and types; the ignore file, if listed */
+#define DIR_AHEAD_LIST (1 << 1) /* names and types; ignore file, if listed */
 #define DIR_AHEAD_IGNORE (1 << 2)	/* the ignore file, without a list */
 
 enum dir_ahead_ignore {
@@ -46,7 +46,7 @@ enum dir_ahead_ignore {
 struct dir_ahead_dir {
 	struct dir_ahead_dir *next;	/* in a queue */
 	unsigned wanted;	/* what was asked for last */
-	unsigned has;		/* DIR_AHEAD_STAT and _LIST: what could be read */
+	unsigned has;		/* DIR_AHEAD_STAT, _LIST: what could be read */
 	struct stat st;		/* with DIR_AHEAD_STAT */
 	struct strbuf list;	/* with DIR_AHEAD_LIST; see dir_ahead_next() */
 	enum dir_ahead_ignore ignore;
@@ -66,7 +66,8 @@ typedef void (*dir_ahead_plan_fn)(struct dir_ahead *ahead,
 /*
  * Begin. The ignore file is one of that name in each directory, or none if it
  * is NULL; the name has no slash and lives as long as the result. With
- * `is_forced`, threads read from the start. Returns what dir_ahead_free() has to be called for.
+ * `is_forced`, threads read from the start. Returns what dir_ahead_free() has
+ * to be called for.
  */
 struct dir_ahead *dir_ahead_new(const char *ignore_name, int is_forced);
 
@@ -79,9 +80,9 @@ void dir_ahead_add(struct dir_ahead *ahead, const char *path, unsigned wanted,
 		   void *data);
 
 /*
- * For the plan: is this no time to add more? Then it should return. It is called
- * again for the same directory if there is more to be added after all; what was
- * added before is not added again.
+ * For the plan: is this no time to add more? Then it should return. It is
+ * called again for the same directory if there is more to be added after all;
+ * what was added before is not added again.
  */
 int dir_ahead_has_enough(struct dir_ahead *ahead);
 
@@ -107,8 +108,8 @@ const struct dir_ahead_dir *dir_ahead_find(const struct dir_ahead *ahead,
 					   const char *path);
 
 /*
- * The name of the list at *pos, in the order of the file system and without
- * "." and "..", and its type, a DT_* constant; *pos, at first 0, then is that of
+ * The name of the list at *pos, in the order of the file system and without "."
+ * and "..", and its type, a DT_* constant; *pos, at first 0, then is that of
  * the next. Returns NULL after the last one. Names live as long as the store.
  */
 const char *dir_ahead_next(const struct dir_ahead_dir *dir, size_t *pos,

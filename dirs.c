@@ -266,7 +266,8 @@ static int open_file(struct dir_handles *dirs, const char *name)
 int dirs_open(struct dir_handles *dirs, const char *name)
 {
 	return open_in_current(dirs, name,
-			       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+			       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+			       0);
 }
 
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)

@@ -7,14 +7,14 @@
  * link, by handles of directories, or on whole paths at the end of this file.
  *
  * A path below the root is walked one component at a time, from the handle of
- * one directory to that of the next, and never through a symbolic link. What
- * is done in a directory is done relative to its handle. So a symbolic link
- * that takes a directory's place at any moment (because two paths collide, or
+ * one directory to that of the next, and never through a symbolic link. What is
+ * done in a directory is done relative to its handle. So a symbolic link that
+ * takes a directory's place at any moment (because two paths collide, or
  * because somebody means harm) cannot redirect an operation to another place;
  * cf. CVE-2021-21300. Since the handles of the current directory and its
- * parents are kept, a walk costs fewer look-ups than whole paths would; a single
- * operation, as of the functions at the end, costs more. When there are no
- * descriptors left, the parents' are given up.
+ * parents are kept, a walk costs fewer look-ups than whole paths would; a
+ * single operation, as of the functions at the end, costs more. When there are
+ * no descriptors left, the parents' are given up.
  *
  * openat2(2) would find a directory in one call. It is not used: layers that
  * keep the current directory or names to themselves, like PRoot, do not know
@@ -44,7 +44,7 @@
 
 struct dir_level {
 	int fd;			/* -1 if it was closed to spare descriptors */
-	size_t path_len;	/* of the directory's path in dir_handles.path */
+	size_t path_len;	/* of its path in dir_handles.path */
 	unsigned made : 1;	/* by us, so it was empty a moment ago */
 };
 
@@ -128,7 +128,9 @@ int dirs_open(struct dir_handles *dirs, const char *name);
 
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st);
 
-/* After an interruption, a link to the target is ours: who makes it is all one. */
+/*
+ * After an interruption, a link to the target is ours: who makes it is all one.
+ */
 int dirs_symlink(struct dir_handles *dirs, const char *target,
 		 const char *name);
 int dirs_unlink(struct dir_handles *dirs, const char *name);

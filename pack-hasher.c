@@ -168,7 +168,9 @@ static void call_thread(struct pack_hasher *h)
 	}
 }
 
-/* Wait until a batch is DONE, but hash as long as there is something to hash. */
+/*
+ * Wait until a batch is DONE, but hash as long as there is something to hash.
+ */
 static void wait_until_done(struct pack_hasher *h, const struct batch *b)
 {
 	pthread_mutex_lock(&h->mutex);

@@ -92,7 +92,8 @@ void parallel_checkout_begin(const struct checkout *state,
 	if (old_index && old_index == state->istate)
 		BUG("the old index is the one to be updated");
 	if (pc->phase != PHASE_DRAINED)
-		init_parallel_checkout(pc, state, progress, progress_cnt, flags);
+		init_parallel_checkout(pc, state, progress, progress_cnt,
+				       flags);
 	else if (state != pc->state)
 		BUG("parallel checkout was begun with another state");
 
@@ -144,9 +145,9 @@ static int accept_ordinary(struct parallel_checkout *pc,
 }
 
 /*
- * An entry for entry.c, which can write it now if nothing is behind: the filters
- * and submodules that it runs may look at other files. Returns 0 if it is
- * accepted.
+ * An entry for entry.c, which can write it now if nothing is behind: the
+ * filters and submodules that it runs may look at other files. Returns 0 if it
+ * is accepted.
  */
 static int accept_unfit(struct parallel_checkout *pc,
 			const struct accepted_entry *entry)
@@ -173,7 +174,8 @@ static enum parallel_checkout_answer offer(struct cache_entry *ce, int seen,
 
 	if (state != pc->state)
 		return PARALLEL_CHECKOUT_REFUSED;
-	dispatch_watch(pc);
+	if (!seen)
+		dispatch_watch(pc);
 	if (pc->phase != PHASE_ACCEPTING &&
 	    !(pc->phase == PHASE_WATCHING && pc->may_filter))
 		return PARALLEL_CHECKOUT_REFUSED;
@@ -224,9 +226,7 @@ void parallel_checkout_begin_removals(const struct checkout *state,
 	struct parallel_checkout *pc = &parallel_checkout;
 
 	init_parallel_checkout(pc, state, progress, progress_cnt, 0);
-	pc_enter(pc, pc->sequential ? PHASE_SEQUENTIAL :
-		 pc->config.nr || pc->config.threshold >= 0 ?
-		 PHASE_ACCEPTING : PHASE_WATCHING);
+	pc_enter(pc, offering_phase(pc));
 }
 
 int parallel_checkout_remove(struct cache_entry *ce)
@@ -294,7 +294,10 @@ int parallel_checkout_finish_delayed(struct progress *progress,
 	pc->throughput_base = pc_bytes(pc) - *bytes;
 	dispatch_collect(pc);
 
-	/* A filter of the main process may delay what those of workers have not. */
+	/*
+	 * A filter of the main process may delay what those of workers have
+	 * not.
+	 */
 	paths = &pc->state->delayed_checkout->paths;
 	delayed_again = paths->nr;
 	left = pc->deferred_nr;

@@ -16,8 +16,8 @@
  *
  * and checkout_entry_ca() in entry.c offers each entry to parallel checkout:
  * before it looks at the path, and, if that is asked for, once more when it has
- * looked. An entry that is accepted is written later; one that is refused is the
- * caller's.
+ * looked. An entry that is accepted is written later; one that is refused is
+ * the caller's.
  */
 
 struct cache_entry;
@@ -96,8 +96,8 @@ void parallel_checkout_begin(const struct checkout *state,
  * The entries and their `nr_checkouts` must stay valid until then. It calls
  * parallel_checkout_finish_delayed(), which returns the same, and may leave
  * paths in state->delayed_checkout; parallel_checkout_delayed() says how many
- * entries it is about. It advances the progress, and with it `*progress_cnt` and
- * `*bytes`.
+ * entries it is about. It advances the progress, and with it `*progress_cnt`
+ * and `*bytes`.
  */
 int parallel_checkout_finish(void);
 size_t parallel_checkout_delayed(void);
@@ -119,8 +119,8 @@ enum parallel_checkout_answer {
 	PARALLEL_CHECKOUT_REFUSED,
 
 	/*
-	 * The caller is to look at the path, and if it decides to write the entry,
-	 * to offer it again.
+	 * The caller is to look at the path, and if it decides to write the
+	 * entry, to offer it again.
 	 */
 	PARALLEL_CHECKOUT_UNSEEN,
 };
@@ -138,10 +138,10 @@ parallel_checkout_offer(struct cache_entry *ce, const struct checkout *state,
 
 /*
  * The same for an entry that was PARALLEL_CHECKOUT_UNSEEN, and that the caller
- * has decided to write, having seen what `st` says at its path (NULL: nothing, or
- * no directory to look in), before the caller removes what is in the way. Returns
- * 0 if the entry is accepted, -1 if it is refused. If it is accepted, what is in
- * the way must be left in place.
+ * has decided to write, having seen what `st` says at its path (NULL: nothing,
+ * or no directory to look in), before the caller removes what is in the way.
+ * Returns 0 if the entry is accepted, -1 if it is refused. If it is accepted,
+ * what is in the way must be left in place.
  */
 int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
 				 const struct checkout *state,

@@ -13,8 +13,8 @@
 #define FIRST_SHARE 4
 
 /*
- * There may be nothing to look at in a large part of the iterations. Do not stay
- * alone for more of them than this, as they take some time as well.
+ * There may be nothing to look at in a large part of the iterations. Do not
+ * stay alone for more of them than this, as they take some time as well.
  */
 #define MAX_ALONE 4000
 
@@ -195,7 +195,8 @@ static struct waiting_loop_run *longest_run(struct waiting_loop *loop)
 			loop->begun[i] = loop->begun[--loop->begun_nr];
 			continue;
 		}
-		if (!longest || run->end - run->next > longest->end - longest->next)
+		if (!longest ||
+		    run->end - run->next > longest->end - longest->next)
 			longest = run;
 		i++;
 	}

@@ -22,9 +22,9 @@
  * help the others, which is of use where look-ups go side by side.
  *
  * Where the system does not tell a thread whether it has waited (Linux and
- * FreeBSD do, with RUSAGE_THREAD), or does not give us another one, or limits the
- * address space, the number stays as it is. There may be fewer than the caller
- * asks for, or no other at all; then these do the work.
+ * FreeBSD do, with RUSAGE_THREAD), or does not give us another one, or limits
+ * the address space, the number stays as it is. There may be fewer than the
+ * caller asks for, or no other at all; then these do the work.
  */
 
 #include "thread-utils.h"
@@ -55,9 +55,9 @@ struct waiting_loop {
 	pthread_mutex_t mutex;
 	size_t left;		/* that nobody has begun */
 	size_t *order;		/* by directory, if round trips are long */
-	struct waiting_loop_run *runs;	/* of these, the longest first; or slices */
+	struct waiting_loop_run *runs;	/* the longest first; or slices */
 	size_t runs_nr, runs_begun;
-	struct waiting_loop_run **begun;	/* maybe not done; see longest_run() */
+	struct waiting_loop_run **begun;	/* see longest_run() */
 	size_t begun_nr;
 	int threads;		/* started, and the caller */
 	int start;		/* have so many when the caller has judged */
@@ -75,7 +75,9 @@ struct waiting_loop_share {
 	const size_t *order;	/* the iteration at each, or NULL: the same */
 	struct waiting_loop_run *run;	/* that they are from */
 
-	/* To be counted by the thread: what it did that may have had to wait. */
+	/*
+	 * To be counted by the thread: what it did that may have had to wait.
+	 */
 	size_t looks;
 
 	/* when it was last judged, and what there had been by then */
@@ -94,8 +96,8 @@ int waiting_loop_run(struct waiting_loop *loop, int threads);
 
 /*
  * May there be more threads than the caller asks for? Not if the address space
- * is limited ("ulimit -v"): the stacks of 64 threads take half a gigabyte of it,
- * and there may be no memory left for anything else.
+ * is limited ("ulimit -v"): the stacks of 64 threads take half a gigabyte of
+ * it, and there may be no memory left for anything else.
  */
 int waiting_loop_may_grow(void);
 
@@ -112,7 +114,9 @@ int waiting_loop_next(struct waiting_loop *loop,
  */
 long waiting_loop_waits(void);
 
-/* The iteration at a position of the share, from its begin to before its end. */
+/*
+ * The iteration at a position of the share, from its begin to before its end.
+ */
 static inline size_t waiting_loop_at(const struct waiting_loop_share *share,
 				     size_t position)
 {

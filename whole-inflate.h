@@ -14,16 +14,16 @@
  * never asked, and it is zlib's verdict, with zlib's messages, that counts.
  *
  * A stream that is accepted here has a valid header, a valid checksum and the
- * size asked for, and zlib accepts it, too, and inflates it to the same. That is
- * not left to libdeflate, which takes some streams that zlib calls invalid: they
- * use codes that have no meaning in RFC 1951, and that no encoder writes. It
- * only inflates what can mean nothing else to it than to zlib: a stream of one
- * block that is stored or has complete codes of its own. Short ones with the
- * fixed codes and long ones of several blocks are refused.
+ * size asked for, and zlib accepts it, too, and inflates it to the same. That
+ * is not left to libdeflate, which takes some streams that zlib calls invalid:
+ * they use codes that have no meaning in RFC 1951, and that no encoder writes.
+ * It only inflates what can mean nothing else to it than to zlib: a stream of
+ * one block that is stored or has complete codes of its own. Short ones with
+ * the fixed codes and long ones of several blocks are refused.
  *
  * Who reads what has come into the object store already may do without that,
- * and use a lenient inflater. Who decides what comes in, or is there to find out
- * if all is well, must not: what zlib refuses cannot be read by others.
+ * and use a lenient inflater. Who decides what comes in, or is there to find
+ * out if all is well, must not: what zlib refuses cannot be read by others.
  */
 
 /*

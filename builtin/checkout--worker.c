@@ -50,8 +50,8 @@ static void do_nothing(int sig UNUSED)
 
 /*
  * A limit on the size of files (RLIMIT_FSIZE) is to be an error of write(), so
- * that the entry is declined. But a filter, that would inherit SIG_IGN, is to end
- * as ever.
+ * that the entry is declined. But a filter, that would inherit SIG_IGN, is to
+ * end as ever.
  */
 static void outlive_size_limit(void)
 {
@@ -106,8 +106,8 @@ static void end_with_main_process(void)
 }
 
 /*
- * If nobody is there to read our answers, nobody wants the files. It is enough to
- * look once in a while: what takes less is under way.
+ * If nobody is there to read our answers, nobody wants the files. It is enough
+ * to look once in a while: what takes less is under way.
  */
 #define LOOK_NS 1000000
 

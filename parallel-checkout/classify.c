@@ -43,7 +43,9 @@ static int can_be_read(struct repository *repo, const struct object_id *oid)
 	return ret;
 }
 
-/* The component of the path that is named like a file of attributes, or NULL. */
+/*
+ * The component of the path that is named like a file of attributes, or NULL.
+ */
 static const char *find_attributes_file(const char *path)
 {
 	const size_t len = strlen(GITATTRIBUTES_FILE);
@@ -125,14 +127,15 @@ static void look_up_attrs(const struct parallel_checkout *pc,
 }
 
 /*
- * An entry that is not, like the result of a merge, may be gone by the time that
- * a filter has what it has delayed.
+ * An entry that is not, like the result of a merge, may be gone by the time
+ * that a filter has what it has delayed.
  */
 static int is_in_index(const struct parallel_checkout *pc,
 		       const struct cache_entry *ce)
 {
 	struct index_state *istate = pc->state->istate;
-	int pos = istate ? index_name_pos(istate, ce->name, ce_namelen(ce)) : -1;
+	int pos = !istate ? -1 :
+		index_name_pos(istate, ce->name, ce_namelen(ce));
 
 	return pos >= 0 && istate->cache[pos] == ce;
 }
@@ -274,8 +277,8 @@ static enum entry_class classify_path(struct parallel_checkout *pc,
 
 		/*
 		 * The file may be up to date; that can be seen without removing
-		 * it. And without force, what a lost worker leaves is only known
-		 * for its own if the path was seen to be absent.
+		 * it. And without force, what a lost worker leaves is only
+		 * known for its own if the path was seen to be absent.
 		 */
 		if (has_stat_data(ce) || !pc->state->force)
 			return ENTRY_UNSEEN;

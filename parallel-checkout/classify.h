@@ -15,7 +15,9 @@ enum entry_class {
 	/* A worker may write it. */
 	ENTRY_ORDINARY,
 
-	/* It decides how others are handled, which have to be written before. */
+	/*
+	 * It decides how others are handled, which have to be written before.
+	 */
 	ENTRY_AT_ITS_TURN,
 
 	/* entry.c has to look at its path, and offer it again. */
@@ -26,9 +28,9 @@ enum entry_class {
 };
 
 /*
- * Classify an entry, of which `ce` is set. If `seen`, its path was looked at, and
- * `st` was found there (NULL: nothing). Fills in the rest of the entry but for
- * its path; attributes are those of now, and stay with it.
+ * Classify an entry, of which `ce` is set. If `seen`, its path was looked at,
+ * and `st` was found there (NULL: nothing). Fills in the rest of the entry but
+ * for its path; attributes are those of now, and stay with it.
  */
 enum entry_class classify_entry(struct parallel_checkout *pc,
 				struct accepted_entry *entry,

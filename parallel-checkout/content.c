@@ -104,7 +104,9 @@ static int open_donor_file(struct checkout_writer *writer,
 		return -1;
 	donor = &writer->donors[item->donor - 1];
 
-	/* The donor has the blob of that name, and not what replaces it here. */
+	/*
+	 * The donor has the blob of that name, and not what replaces it here.
+	 */
 	if (donor->refused ||
 	    lookup_replace_object(writer->repo, &item->oid) != &item->oid)
 		return -1;

@@ -3,9 +3,9 @@
 #define PARALLEL_CHECKOUT_CONTENT_H
 
 /*
- * What is to be in a file: the blob of an item, converted but for its filter, as a
- * buffer, a stream, or the file of a donor. Nothing in here knows where the file
- * is that it goes to, and nothing is reported but as an error.
+ * What is to be in a file: the blob of an item, converted but for its filter,
+ * as a buffer, a stream, or the file of a donor. Nothing in here knows where
+ * the file is that it goes to, and nothing is reported but as an error.
  */
 
 #include "git-compat-util.h"
@@ -25,9 +25,9 @@ struct content {
 #define CONTENT_INIT { .file = -1 }
 
 /*
- * Get the content of the item ready. Returns 0, or -1 if it cannot be had;
- * then error() or warning() may have been called, and if the blob is missing from
- * a partial clone, it was not fetched.
+ * Get the content of the item ready. Returns 0, or -1 if it cannot be had; then
+ * error() or warning() may have been called, and if the blob is missing from a
+ * partial clone, it was not fetched.
  *
  * May die() where the object store does, on a pack index that is corrupt.
  */

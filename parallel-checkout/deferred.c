@@ -42,17 +42,17 @@ static void remove_leftover(const struct parallel_checkout *pc,
 
 static int lacks_blob(const struct accepted_entry *entry)
 {
-	/* Only what was classified is a file, or a link, to be written. */
-	return (S_ISREG(entry->item.mode) || S_ISLNK(entry->item.mode)) &&
+	return !S_ISGITLINK(entry->ce->ce_mode) &&
 		object_info_here(the_repository, &entry->ce->oid, NULL,
 				 OBJECT_INFO_QUICK);
 }
 
 /*
  * In a partial clone, fetch what the entries from the `i`th of those that are
- * deferred on lack, in one go, when the first one is met that lacks its blob. If
- * one of them cannot be had, leave it to entry.c to fetch each at its turn: that
- * writes what comes before the first one that is missing, and dies of that one.
+ * deferred on lack, in one go, when the first one is met that lacks its blob.
+ * If one of them cannot be had, leave it to entry.c to fetch each at its turn:
+ * that writes what comes before the first one that is missing, and dies of that
+ * one.
  */
 static void fetch_missing(struct parallel_checkout *pc, size_t i)
 {
@@ -71,7 +71,9 @@ static void fetch_missing(struct parallel_checkout *pc, size_t i)
 			oid_array_append(&missing, &entry->ce->oid);
 	}
 
-	/* If it fails, "git fetch" says so, and once more when entry.c fetches. */
+	/*
+	 * If it fails, "git fetch" says so, and once more when entry.c fetches.
+	 */
 	promisor_remote_try_direct(the_repository, missing.oid, missing.nr,
 				   &unused);
 	oid_array_clear(&missing);
@@ -95,7 +97,8 @@ static void write_entry(struct parallel_checkout *pc,
 			      &entry->item.ca : NULL,
 			      pc->state, NULL, entry->nr_checkouts) < 0)
 		pc->errs = 1;
-	pc->deferred_bytes += ce->ce_stat_data.sd_size;
+	else
+		pc->deferred_bytes += ce->ce_stat_data.sd_size;
 	pc_advance_throughput(pc);
 
 	/*

@@ -21,7 +21,9 @@
 #include "trace.h"
 #include "trace2.h"
 
-/* Entries queued between two looks at the workers, or decisions to start them. */
+/*
+ * Entries queued between two looks at the workers, or decisions to start them.
+ */
 #define ENTRIES_PER_LOOK 32
 
 /*
@@ -190,7 +192,6 @@ static void start_more(struct parallel_checkout *pc, int nr)
 	room = limits_by_descriptors() - pc->pool.nr;
 	started = room > 0 ?
 		pool_start(&pc->pool, nr < room ? nr : room, &args) : 0;
-	pc->workers_started += started;
 	if (started < nr) {
 		if (pc->config.nr)
 			warning(_("could start only %d of %d checkout workers; this takes longer"),
@@ -428,7 +429,7 @@ static void trace_stats(const struct parallel_checkout *pc)
 	const struct checkout_outcome *total = &pc->pool.total;
 	struct repository *r = the_repository;
 
-	trace2_data_intmax("pcheckout", r, "workers", pc->workers_started);
+	trace2_data_intmax("pcheckout", r, "workers", pc->pool.nr);
 	trace2_data_intmax("pcheckout", r, "batches", pc->pool.batches);
 	trace2_data_intmax("pcheckout", r, "entries",
 			   pc->pool.answers - total->removed);
@@ -439,7 +440,8 @@ static void trace_stats(const struct parallel_checkout *pc)
 	trace2_data_intmax("pcheckout", r, "collided", total->collided);
 	trace2_data_intmax("pcheckout", r, "declined", total->declined);
 	trace2_data_intmax("pcheckout", r, "delayed", total->delayed);
-	trace2_data_intmax("pcheckout", r, "lost_workers", pc->pool.lost_workers);
+	trace2_data_intmax("pcheckout", r, "lost_workers",
+			   pc->pool.lost_workers);
 	trace2_data_intmax("pcheckout", r, "busy_us", total->busy_ns / 1000);
 	trace2_data_intmax("pcheckout", r, "running_us", total->run_ns / 1000);
 	trace2_data_intmax("pcheckout", r, "waited_us",

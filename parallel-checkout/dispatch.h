@@ -9,13 +9,12 @@
 
 struct accepted_entry;
 struct parallel_checkout;
-struct progress;
 
 /*
  * With checkout.workers=auto, entry.c begins: has it taken long enough that
  * what comes next is better queued? Leads from PHASE_WATCHING to
- * PHASE_ACCEPTING then, or, where workers are of no use, to PHASE_SEQUENTIAL. To
- * be called before each entry.
+ * PHASE_ACCEPTING then, or, where workers are of no use, to PHASE_SEQUENTIAL.
+ * To be called before each entry.
  */
 void dispatch_watch(struct parallel_checkout *pc);
 
@@ -30,8 +29,9 @@ void dispatch_enqueue(struct parallel_checkout *pc,
 		      const struct accepted_entry *entry);
 
 /*
- * Have all that is queued written or removed. What no worker can do is deferred.
- * `is_last` says that nothing will be queued after it. Leads to PHASE_DRAINED.
+ * Have all that is queued written or removed. What no worker can do is
+ * deferred. `is_last` says that nothing will be queued after it. Leads to
+ * PHASE_DRAINED.
  */
 void dispatch_drain(struct parallel_checkout *pc, int is_last);
 
@@ -41,7 +41,9 @@ void dispatch_drain(struct parallel_checkout *pc, int is_last);
  */
 void dispatch_collect(struct parallel_checkout *pc);
 
-/* Nothing more comes: let the workers end, but not those that hold something. */
+/*
+ * Nothing more comes: let the workers end, but not those that hold something.
+ */
 void dispatch_hang_up(struct parallel_checkout *pc);
 
 /* End the workers, and tell trace2 what they have done. */

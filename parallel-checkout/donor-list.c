@@ -8,12 +8,14 @@
 #include "config.h"
 #include "fsmonitor-settings.h"
 #include "hash.h"
+#include "hex.h"
 #include "parallel-checkout/donor-list.h"
 #include "parallel-checkout/wire.h"
 #include "path.h"
 #include "read-cache-ll.h"
 #include "repository.h"
 #include "setup.h"
+#include "split-index.h"
 #include "strbuf.h"
 #include "worktree.h"
 
@@ -39,13 +41,35 @@ static int is_same_dir(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-static int is_ours(const char *dir, const char *name)
+/* Is it there, of that type, and the current user's? Links are not followed. */
+static int is_ours(const char *dir, const char *name, mode_t type)
 {
 	char *path = xstrfmt("%s%s", dir, name);
-	int ret = is_path_owned_by_current_user(path, NULL);
+	struct stat st;
+	int ret = !lstat(path, &st) && (st.st_mode & S_IFMT) == type &&
+		is_path_owned_by_current_user(path, NULL);
 
 	free(path);
 	return ret;
+}
+
+static int is_absent_or_our_file(const char *dir, const char *name)
+{
+	char *path = xstrfmt("%s%s", dir, name);
+	struct stat st;
+	int ret = (lstat(path, &st) && is_missing_file_error(errno)) ||
+		is_ours(path, "", S_IFREG);
+
+	free(path);
+	return ret;
+}
+
+/* Which reads "commondir", for one. */
+static int may_resolve(const char *dot_git)
+{
+	return is_ours(dot_git, "", S_IFREG) ||
+		(is_ours(dot_git, "", S_IFDIR) &&
+		 is_absent_or_our_file(dot_git, "/commondir"));
 }
 
 /* An index with other object names makes no sense to us. */
@@ -53,13 +77,21 @@ static int can_be_read(struct repository *repo, const char *git_dir)
 {
 	struct repository_format format = REPOSITORY_FORMAT_INIT;
 	struct strbuf path = STRBUF_INIT, err = STRBUF_INIT;
-	int ret;
+	int ret = 0;
 
+	if (!is_ours(git_dir, "", S_IFDIR) ||
+	    !is_ours(git_dir, "/index", S_IFREG) ||
+	    !is_absent_or_our_file(git_dir, "/commondir"))
+		return 0;
 	get_common_dir_noenv(&path, git_dir);
-	strbuf_addstr(&path, "/config");
-	read_repository_format(&format, path.buf);
-	ret = !verify_repository_format(&format, &err) &&
-		hash_algo_by_ptr(repo->hash_algo) == (uint32_t)format.hash_algo;
+	if (is_ours(path.buf, "", S_IFDIR) &&
+	    is_ours(path.buf, "/config", S_IFREG)) {
+		strbuf_addstr(&path, "/config");
+		read_repository_format(&format, path.buf);
+		ret = !verify_repository_format(&format, &err) &&
+			hash_algo_by_ptr(repo->hash_algo) ==
+			(uint32_t)format.hash_algo;
+	}
 	clear_repository_format(&format);
 	strbuf_release(&path);
 	strbuf_release(&err);
@@ -87,10 +119,9 @@ static void add_donor(struct donor_list *list, const char *path)
 			return;
 
 	dot_git = xstrfmt("%s/.git", path);
-	git_dir = is_ours(path, "") && is_ours(dot_git, "") ?
+	git_dir = is_ours(path, "", S_IFDIR) && may_resolve(dot_git) ?
 		resolve_gitdir_gently(dot_git, &err) : NULL;
-	if (git_dir && is_ours(git_dir, "") && is_ours(git_dir, "/index") &&
-	    can_be_read(list->repo, git_dir)) {
+	if (git_dir && can_be_read(list->repo, git_dir)) {
 		donor = &list->donors[list->nr++];
 		donor->path = absolute_pathdup(path);
 		donor->git_dir = xstrdup(git_dir);
@@ -135,14 +166,25 @@ static void find_donors(struct donor_list *list)
 
 /*
  * Read it as it is. What is not there in full is no file, and what a file
- * system monitor says is of no interest.
+ * system monitor says is of no interest. If it is split, its other half is read
+ * when it is known whose that is.
  */
 static void read_donor(struct donor_list *list, struct donor *donor)
 {
-	char *path = xstrfmt("%s/index", donor->git_dir);
+	char *path = xstrfmt("%s/index", donor->git_dir), *shared;
+	const struct split_index *split;
 
 	index_state_init(&donor->index, list->repo);
-	read_index_from(&donor->index, path, donor->git_dir);
+	do_read_index(&donor->index, path, 0);
+	split = donor->index.split_index;
+	if (split && !is_null_oid(&split->base_oid)) {
+		shared = xstrfmt("/sharedindex.%s",
+				 oid_to_hex(&split->base_oid));
+		discard_index(&donor->index);
+		if (is_ours(donor->git_dir, shared, S_IFREG))
+			read_index_from(&donor->index, path, donor->git_dir);
+		free(shared);
+	}
 	free(path);
 }
 

@@ -4,14 +4,11 @@
  */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
-#include "config.h"
 #include "convert.h"
-#include "gettext.h"
 #include "parallel-checkout/donors.h"
 #include "parallel-checkout/reflink.h"
 #include "parallel-checkout/silence.h"
 #include "parallel-checkout/wire.h"
-#include "parse.h"
 #include "repository.h"
 #include "strvec.h"
 #include "trace.h"
@@ -28,29 +25,16 @@ struct donor_file {
 #define READ_SIZE (64 * 1024)
 
 /* A lister that says nothing for that long is stopped. */
-#define LISTER_SECONDS 1
+#define LISTER_MS 1000
+
+/* How long it may take to be gone then; it may wait for a server in vain. */
+#define STOPPED_LISTER_MS 100
 
 void donors_init(struct checkout_donors *donors)
 {
-	const char *key = "checkout.reflink", *value;
-	int as_bool;
-
 	mem_pool_init(&donors->names, 0);
-	child_process_init(&donors->lister);
 	strbuf_init(&donors->in, 0);
-	if (repo_config_get_value(the_repository, key, &value))
-		return;
-	as_bool = value ? git_parse_maybe_bool(value) : 1;
-	if (value && !strcasecmp(value, "force"))
-		donors->wanted = donors->on_any_fs = 1;
-	else if (as_bool >= 0)
-		donors->wanted = as_bool;
-	else if (!strcasecmp(value, "auto"))
-		donors->wanted = 1;
-	else
-		git_die_config(the_repository, key,
-			       _("bad value '%s' for '%s': neither a boolean nor 'force'"),
-			       value, key);
+	donors->reflink = get_checkout_reflink();
 }
 
 /* -- the lister -- */
@@ -58,9 +42,10 @@ void donors_init(struct checkout_donors *donors)
 /* It finds the repository as a worker does, and has to say nothing. */
 static void start_lister(struct checkout_donors *donors, const char *root)
 {
-	struct child_process *cp = &donors->lister;
+	struct child_process *cp = xmalloc(sizeof(*cp));
 	struct silence silence;
 
+	child_process_init(cp);
 	cp->git_cmd = 1;
 	cp->clean_on_exit = 1;
 	strvec_push(&cp->args, "checkout--worker");
@@ -69,7 +54,9 @@ static void start_lister(struct checkout_donors *donors, const char *root)
 		strvec_pushf(&cp->args, "--root=%s", root);
 	strvec_push(&cp->args, "--list-donors");
 
-	/* not no_stdin and the like, for which start_command() dies if it must */
+	/*
+	 * not no_stdin and the like, for which start_command() dies if it must
+	 */
 	cp->out = -1;
 	cp->in = open("/dev/null", O_RDONLY);
 	cp->err = open("/dev/null", O_WRONLY);
@@ -79,31 +66,72 @@ static void start_lister(struct checkout_donors *donors, const char *root)
 		if (cp->err >= 0)
 			close(cp->err);
 		child_process_clear(cp);
+		free(cp);
 		return;
 	}
 
 	be_silent(&silence);
 	if (!start_command(cp)) {
-		donors->is_listing = 1;
-	} else if (!cp->pid && cp->err > 0) {
+		donors->lister = cp;
+	} else {
 		/* If not even a pipe could be had, this is still open. */
-		close(cp->err);
+		if (!cp->pid && cp->err > 0)
+			close(cp->err);
+		free(cp);
 	}
 	end_silence(&silence);
 }
 
+/*
+ * Wait until there is more to read of the list, or it has ended. Returns -1 if
+ * it takes longer than that.
+ */
+static int wait_for_lister(const struct child_process *lister,
+			   unsigned int timeout_ms)
+{
+	struct pollfd pollfd = { .fd = lister->out, .events = POLLIN };
+	uint64_t now = getnanotime(), end = now + timeout_ms * 1000000ULL;
+	int ready;
+
+	/* The timer of the progress interrupts it once in a second. */
+	do {
+		ready = poll(&pollfd, 1, (end - now) / 1000000);
+		now = getnanotime();
+	} while (ready < 0 && errno == EINTR && now < end);
+	return ready > 0 ? 0 : -1;
+}
+
+/* Returns -1 if it is not gone in that time. */
+static int wait_for_end(const struct child_process *lister)
+{
+	char buf[4096];
+	ssize_t n = 1;
+
+	while (n > 0 && !wait_for_lister(lister, STOPPED_LISTER_MS))
+		n = xread(lister->out, buf, sizeof(buf));
+	return n ? -1 : 0;
+}
+
 static void stop_lister(struct checkout_donors *donors)
 {
+	struct child_process *lister = donors->lister;
 	struct silence silence;
+	int is_gone;
 
-	if (!donors->is_listing)
+	if (!lister)
 		return;
-	donors->is_listing = 0;
-	close(donors->lister.out);
-	kill(donors->lister.pid, SIGKILL);
+	donors->lister = NULL;
+	kill(lister->pid, SIGKILL);
+	is_gone = !wait_for_end(lister);
+	close(lister->out);
+
+	/* One that even that does not end is not waited for. */
+	if (!is_gone)
+		return;
 	be_silent(&silence);
-	finish_command(&donors->lister);
+	finish_command(lister);
 	end_silence(&silence);
+	free(lister);
 }
 
 /* Returns -1 if that cannot come next. */
@@ -152,24 +180,6 @@ static int take_frame(struct checkout_donors *donors,
 	return ret;
 }
 
-/*
- * Wait until there is more to read of the list. It may have been stopped, or
- * wait for a server that is gone. Returns -1 if it is not to be waited for.
- */
-static int wait_for_lister(const struct checkout_donors *donors)
-{
-	struct pollfd pollfd = { .fd = donors->lister.out, .events = POLLIN };
-	uint64_t now = getnanotime(), end = now + LISTER_SECONDS * 1000000000ULL;
-	int ready;
-
-	/* The timer of the progress interrupts it once in a second. */
-	do {
-		ready = poll(&pollfd, 1, (end - now) / 1000000);
-		now = getnanotime();
-	} while (ready < 0 && errno == EINTR && now < end);
-	return ready > 0 ? 0 : -1;
-}
-
 /* Read more of the list. Returns -1 if there is no more. */
 static int read_list(struct checkout_donors *donors)
 {
@@ -177,11 +187,12 @@ static int read_list(struct checkout_donors *donors)
 	size_t pos = 0;
 	ssize_t n;
 
-	if (!donors->is_listing)
+	if (!donors->lister)
 		return -1;
 	strbuf_grow(&donors->in, READ_SIZE);
-	n = wait_for_lister(donors) ? -1 :
-		xread(donors->lister.out, donors->in.buf + donors->in.len,
+	/* It may have been stopped, or wait for a server that is gone. */
+	n = wait_for_lister(donors->lister, LISTER_MS) ? -1 :
+		xread(donors->lister->out, donors->in.buf + donors->in.len,
 		      READ_SIZE);
 	if (n <= 0) {
 		stop_lister(donors);
@@ -208,7 +219,8 @@ static void ask(struct checkout_donors *donors, const char *root,
 {
 	/* A file "prefix-name" is no file of another working tree. */
 	if (*name_prefix ||
-	    !can_reflink(*root ? root : ".", donors->on_any_fs))
+	    !can_reflink(*root ? root : ".",
+			 donors->reflink == CHECKOUT_REFLINK_FORCE))
 		return;
 	start_lister(donors, root);
 	while (!donors->nr && !read_list(donors))
@@ -220,7 +232,7 @@ static void ask(struct checkout_donors *donors, const char *root,
 void donors_add_args(struct checkout_donors *donors, const char *root,
 		     const char *name_prefix, struct strvec *args)
 {
-	if (!donors->wanted)
+	if (!donors->reflink)
 		return;
 	if (!donors->asked)
 		ask(donors, root, name_prefix);

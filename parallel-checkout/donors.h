@@ -11,6 +11,7 @@
 
 #include "mem-pool.h"
 #include "parallel-checkout/item.h"
+#include "parallel-checkout/settings.h"
 #include "run-command.h"
 #include "strbuf.h"
 
@@ -18,12 +19,11 @@ struct donor_file;
 struct strvec;
 
 struct checkout_donors {
-	unsigned wanted : 1;	/* checkout.reflink */
-	unsigned on_any_fs : 1;	/* checkout.reflink=force */
+	enum checkout_reflink reflink;
 
-	/* Says what there is, until it is_listing no more. */
-	struct child_process lister;
-	unsigned asked : 1, is_listing : 1;
+	/* Says what there is; NULL if it does not, or no more. */
+	struct child_process *lister;
+	unsigned asked : 1;
 	struct strbuf in;
 
 	/* What it has said; files are sorted by path. */

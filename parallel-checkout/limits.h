@@ -24,9 +24,9 @@
 #define LIMITS_WORKER_FDS 2
 
 /*
- * What the main process needs besides, also if it was told how many workers there
- * are to be: it runs filters while they wait, of which each long-running one takes
- * two, and one that is started seven.
+ * What the main process needs besides, also if it was told how many workers
+ * there are to be: it runs filters while they wait, of which each long-running
+ * one takes two, and one that is started seven.
  */
 #define LIMITS_OWN_FDS 32
 
@@ -53,7 +53,7 @@ struct checkout_limits {
 	 */
 	int cpus_online;	/* of the machine */
 	int cpus_allowed;	/* that we may be scheduled on */
-	int cpu_quota;		/* processor time, of one processor, rounded up */
+	int cpu_quota;		/* in time of one processor, rounded up */
 	int by_memory, by_descriptors;	/* workers */
 };
 
@@ -64,18 +64,21 @@ struct checkout_limits {
  *
  * On Linux it reads /proc/self/cgroup, and cpu.max and memory.max of the cgroup
  * named there and of all those above it; see cgroups(7) and the kernel's
- * Documentation/admin-guide/cgroup-v2.rst. They are looked for where cgroups are
- * mounted as a rule, in /sys/fs/cgroup. In a container that does not see the
- * cgroups above it, what is mounted there is its own. Half of the memory is for
- * others. Cgroups of version 1, which distributions have left, limit nothing.
+ * Documentation/admin-guide/cgroup-v2.rst. They are looked for where cgroups
+ * are mounted as a rule, in /sys/fs/cgroup. In a container that does not see
+ * the cgroups above it, what is mounted there is its own. Half of the memory is
+ * for others. Cgroups of version 1, which distributions have left, limit
+ * nothing.
  *
  * Elsewhere, only the processors that are online and the limit on descriptors
- * are known. It takes some tenths of a millisecond at most; call it when workers
- * are about to be started.
+ * are known. It takes some tenths of a millisecond at most; call it when
+ * workers are about to be started.
  */
 void limits_read(struct checkout_limits *limits, const char *root);
 
-/* For how many workers there are descriptors that can be polled; a system call. */
+/*
+ * For how many workers there are descriptors that can be polled; a system call.
+ */
 int limits_by_descriptors(void);
 
 #endif /* PARALLEL_CHECKOUT_LIMITS_H */

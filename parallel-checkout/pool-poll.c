@@ -10,6 +10,9 @@
 
 #define READ_SIZE (64 * 1024)
 
+/* How long to wait where the kernel lacks memory. */
+#define POLL_AGAIN_MS 10
+
 /* Windows says ENOSPC for a pipe that is full; cf. pump_io_round(). */
 static int is_full_pipe(int err)
 {
@@ -86,7 +89,8 @@ static int is_expected_late(struct worker_pool *pool,
 }
 
 /* Returns how many results there are, or -1 if they are not to be expected. */
-static ssize_t take_results(struct worker_pool *pool, struct pool_worker *worker,
+static ssize_t take_results(struct worker_pool *pool,
+			    struct pool_worker *worker,
 			    struct wire_cursor *cursor, int late)
 {
 	ssize_t n = 0;
@@ -203,6 +207,11 @@ void pool_poll(struct worker_pool *pool, int timeout_ms)
 	if (timeout_ms)
 		pool->waited_ns += getnanotime() - start;
 	errno = err;
+	if (ready < 0 && (errno == EAGAIN || errno == ENOMEM)) {
+		/* see poll(2); that passes */
+		sleep_millisec(POLL_AGAIN_MS);
+		return;
+	}
 	if (ready < 0 && errno != EINTR)
 		die_errno(_("failed to poll checkout workers"));
 	if (ready <= 0)

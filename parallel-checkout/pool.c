@@ -9,14 +9,13 @@
 #include "gettext.h"
 #include "parallel-checkout/pool.h"
 #include "parallel-checkout/silence.h"
-#include "sigchain.h"
 #include "strvec.h"
 #include "trace.h"
 #include "trace2.h"
 
 /*
- * When we end, a worker is told to, and ends what filters it has before; if it is
- * not gone after that time, it hangs.
+ * When we end, a worker is told to, and ends what filters it has before; if it
+ * is not gone after that time, it hangs.
  */
 #define END_TIMEOUT_MS 4000
 
@@ -285,10 +284,11 @@ static void add_lost(struct worker_pool *pool, uint32_t id)
 }
 
 /*
- * Is this most likely the exit code of another Git? 129 is for options that it does
- * not know, and of ours for another protocol, 1 for a command that is not there; what
- * lacks something dies with 128. That a SIGHUP is 129, too, and a child that cannot
- * even report why it cannot be executed is 1, does not matter: the user is asked.
+ * Is this most likely the exit code of another Git? 129 is for options that it
+ * does not know, and of ours for another protocol, 1 for a command that is not
+ * there; what lacks something dies with 128. That a SIGHUP is 129, too, and a
+ * child that cannot even report why it cannot be executed is 1, does not
+ * matter: the user is asked.
  */
 static int is_foreign(int code)
 {
@@ -321,9 +321,9 @@ void pool_lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 	pool->lost_workers += pool->lost_nr > lost_nr;
 
 	/*
-	 * It may have died of what a filter says, and waited for that to end until
-	 * now. That will be reported. And where nobody asked for workers, only that
-	 * they can never work.
+	 * It may have died of what a filter says, and waited for that to end
+	 * until now. That will be reported. And where nobody asked for workers,
+	 * only that they can never work.
 	 */
 	if (pool->lost_nr > lost_nr &&
 	    (worker->answered || !pool->quiet || is_foreign(code)) &&
@@ -335,8 +335,10 @@ void pool_lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 	strbuf_reset(&worker->out);
 	worker->out_sent = 0;
 
-	if (!pool_in_use(pool))
-		pool->in_use = pool->nr;
+	/* Another one takes its place, if there is any that was not in use. */
+	while (pool->in_use < pool->nr &&
+	       !pool->workers[pool->in_use++].running)
+		; /* go on */
 }
 
 void pool_collect(struct worker_pool *pool)
@@ -364,26 +366,28 @@ static void wait_at_exit(struct child_process *cp)
 }
 
 /*
- * Does the worker, which was told to end, and whose pipe ends with it, linger? If
- * one of its filters goes on, the command does, too; like a filter of our own,
- * that is waited for when we exit.
+ * Does the worker, which was told to end, and whose pipe ends with it, linger
+ * beyond that time? If one of its filters goes on, the command does, too; like
+ * a filter of our own, that is waited for when we exit.
  */
-static int lingers(struct pool_worker *worker)
+static int lingers(struct pool_worker *worker, uint64_t end_ns)
 {
 	struct pollfd pollfd = { .fd = worker->cp.out, .events = POLLIN };
 	uint64_t now_ns = getnanotime();
-	uint64_t end_ns = now_ns + LINGER_MS * (uint64_t)1000000;
 	int ready;
 
 	/* The timer of the progress interrupts it once in a second. */
 	do {
-		ready = poll(&pollfd, 1, (end_ns - now_ns) / 1000000 + 1);
+		ready = poll(&pollfd, 1, now_ns < end_ns ?
+			     (end_ns - now_ns) / 1000000 + 1 : 0);
 		now_ns = getnanotime();
 	} while (ready < 0 && errno == EINTR && now_ns < end_ns);
 	return ready <= 0;
 }
 
-/* Say how many workers were lost, and if none was of any use, why that may be. */
+/*
+ * Say how many workers were lost, and if none was of any use, why that may be.
+ */
 static void report_lost(const struct worker_pool *pool)
 {
 	int n = pool->to_report;
@@ -401,6 +405,7 @@ static void report_lost(const struct worker_pool *pool)
 void pool_finish(struct worker_pool *pool)
 {
 	int still_running = 0;
+	uint64_t end_ns = getnanotime() + LINGER_MS * (uint64_t)1000000;
 
 	report_lost(pool);
 
@@ -410,7 +415,8 @@ void pool_finish(struct worker_pool *pool)
 	for (int i = 0; i < pool->nr; i++) {
 		struct pool_worker *worker = &pool->workers[i];
 
-		if (worker->running && pool->may_filter && lingers(worker)) {
+		if (worker->running && pool->may_filter &&
+		    lingers(worker, end_ns)) {
 			close_fd(&worker->cp.out);
 			worker->cp.clean_on_exit_handler = wait_at_exit;
 			still_running = 1;

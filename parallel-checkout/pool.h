@@ -11,9 +11,9 @@
  * becomes of a result. The caller decides which batch goes to which worker,
  * calls pool_poll(), and then takes results and lost entries out of the pool.
  *
- * If this process ends before its pool was finished, the workers are told to end,
- * and waited for, but not for ever: what they were given and have not answered
- * is not written.
+ * If this process ends before its pool was finished, the workers are told to
+ * end, and waited for, but not for ever: what they were given and have not
+ * answered is not written.
  */
 
 #include "parallel-checkout/item.h"
@@ -108,8 +108,8 @@ struct worker_pool {
 /*
  * Make a pool that has no worker, and will never have more than `max`. With
  * `quiet`, nothing is said about workers that cannot be started, or end before
- * they have answered anything; only trace2 knows. Those whose exit code is that of
- * another Git (129 or 1) are reported even so.
+ * they have answered anything; only trace2 knows. Those whose exit code is that
+ * of another Git (129 or 1) are reported even so.
  */
 void pool_init(struct worker_pool *pool, int max,
 	       const struct git_hash_algo *algo, int quiet);
@@ -178,8 +178,8 @@ int pool_next_lost(struct worker_pool *pool, uint32_t *id);
 
 /*
  * Ask the workers for what they hold that is delayed, once nobody gives them
- * anything any more; there must be no unanswered batch. Each of these entries is
- * answered once more, or lost.
+ * anything any more; there must be no unanswered batch. Each of these entries
+ * is answered once more, or lost.
  */
 void pool_collect(struct worker_pool *pool);
 
@@ -198,8 +198,8 @@ void pool_finish(struct worker_pool *pool);
 
 /*
  * For pool_poll(): the worker has ended, or cannot be understood any more. Reap
- * it, so that it is certain that it does not write any more, and put what it has
- * not answered on the list of lost entries.
+ * it, so that it is certain that it does not write any more, and put what it
+ * has not answered on the list of lost entries.
  */
 void pool_lose_worker(struct worker_pool *pool, struct pool_worker *worker);
 

@@ -22,6 +22,7 @@ struct tracked_search {
 	struct index_state *istate;
 	const char *root;	/* of the files, without symbolic links */
 	const char *prefix;	/* of their names below that */
+	const char *file;	/* of the last variable */
 	int found;
 };
 
@@ -44,8 +45,8 @@ static int has_entries_below(struct index_state *istate, const char *name)
 }
 
 /*
- * Is the path, or what leads there, in the index? It need not exist. Or is it in
- * the way of a directory?
+ * Is the path, or what leads there, in the index? It need not exist. Or is it
+ * in the way of a directory?
  */
 static int is_tracked(const struct tracked_search *search, const char *path)
 {
@@ -94,7 +95,9 @@ static int find_tracked_config(const char *key, const char *value,
 	size_t cond_len;
 	char *path;
 
-	find_tracked(search, file);
+	if (file != search->file)
+		find_tracked(search, file);
+	search->file = file;
 	if (!value ||
 	    (strcmp(key, "include.path") &&
 	     (parse_config_key(key, "includeif", &cond, &cond_len, &name) ||
@@ -121,8 +124,8 @@ static struct index_state *get_index(const struct parallel_checkout *pc)
 }
 
 /*
- * Where do files go, and how do their names begin there? Returns -1 if the place
- * does not exist.
+ * Where do files go, and how do their names begin there? Returns -1 if the
+ * place does not exist.
  */
 static int find_root(const struct parallel_checkout *pc, struct strbuf *root,
 		     const char **prefix)
@@ -138,8 +141,8 @@ static int find_root(const struct parallel_checkout *pc, struct strbuf *root,
 }
 
 /*
- * Does --prefix lead to the working tree? Then files are written where Git looks
- * for attributes of others.
+ * Does --prefix lead to the working tree? Then files are written where Git
+ * looks for attributes of others.
  */
 static int is_prefix_in_place(const struct parallel_checkout *pc)
 {

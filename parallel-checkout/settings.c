@@ -66,9 +66,29 @@ void get_checkout_workers(struct checkout_workers *config)
 				       _("bad value '%s' for '%s': %s"),
 				       value, key, reason);
 	}
-	if (repo_config_get_int(the_repository, "checkout.thresholdForParallelism",
+	if (repo_config_get_int(the_repository,
+				"checkout.thresholdForParallelism",
 			       &config->threshold))
 		config->threshold = config->nr ? DEFAULT_THRESHOLD : -1;
 	else if (config->threshold < 0)
 		config->threshold = 0;
+}
+
+enum checkout_reflink get_checkout_reflink(void)
+{
+	const char *key = "checkout.reflink", *value;
+	int as_bool;
+
+	if (repo_config_get_value(the_repository, key, &value))
+		return CHECKOUT_REFLINK_NO;
+	as_bool = value ? git_parse_maybe_bool(value) : 1;
+	if (as_bool >= 0)
+		return as_bool ? CHECKOUT_REFLINK_SOUND : CHECKOUT_REFLINK_NO;
+	if (!strcasecmp(value, "force"))
+		return CHECKOUT_REFLINK_FORCE;
+	if (!strcasecmp(value, "auto"))
+		return CHECKOUT_REFLINK_SOUND;
+	git_die_config(the_repository, key,
+		       _("bad value '%s' for '%s': neither a boolean nor 'force'"),
+		       value, key);
 }

@@ -25,4 +25,14 @@ struct checkout_workers {
  */
 void get_checkout_workers(struct checkout_workers *config);
 
+/* Are blocks to be shared with files of other working trees? */
+enum checkout_reflink {
+	CHECKOUT_REFLINK_NO = 0,
+	CHECKOUT_REFLINK_SOUND,	/* on file systems that are known to be sound */
+	CHECKOUT_REFLINK_FORCE,
+};
+
+/* Ask checkout.reflink. Dies if it makes no sense. */
+enum checkout_reflink get_checkout_reflink(void);
+
 #endif /* PARALLEL_CHECKOUT_SETTINGS_H */

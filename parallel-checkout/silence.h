@@ -18,7 +18,9 @@ struct silence {
 	unsigned long complaints;
 };
 
-/* From now on, error() and warning() count what they are told. Can be nested. */
+/*
+ * From now on, error() and warning() count what they are told. Can be nested.
+ */
 void be_silent(struct silence *saved);
 
 /*
@@ -35,8 +37,9 @@ unsigned long end_silence(const struct silence *saved);
 void forget_bad_objects(struct repository *repo);
 
 /*
- * Look up what is known of an object, with flags OBJECT_INFO_*, but do not fetch
- * it: in a partial clone, many are fetched at once. Returns 0 if it is there.
+ * Look up what is known of an object, with flags OBJECT_INFO_*, but do not
+ * fetch it: in a partial clone, many are fetched at once. Returns 0 if it is
+ * there.
  */
 int object_info_here(struct repository *repo, const struct object_id *oid,
 		     struct object_info *oi, unsigned int flags);

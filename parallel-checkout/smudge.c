@@ -46,7 +46,8 @@ static void keep_item(struct checkout_smudge *smudge,
 
 	*copy = *item;
 	copy->path = xmemdupz(item->path, item->path_len);
-	copy->ca.working_tree_encoding = xstrdup_or_null(item->ca.working_tree_encoding);
+	copy->ca.working_tree_encoding =
+		xstrdup_or_null(item->ca.working_tree_encoding);
 	copy->filter = xstrdup(item->filter);
 	copy->old_mode = 0;	/* what was there is gone */
 	string_list_insert(&smudge->items, item->path)->util = copy;
@@ -56,7 +57,8 @@ static void keep_item(struct checkout_smudge *smudge,
 static struct checkout_item *take_item(struct checkout_smudge *smudge,
 				       const char *path)
 {
-	struct string_list_item *kept = string_list_lookup(&smudge->items, path);
+	struct string_list_item *kept =
+		string_list_lookup(&smudge->items, path);
 	struct checkout_item *item = kept ? kept->util : NULL;
 
 	if (item)
@@ -144,8 +146,11 @@ int smudge_next(struct checkout_smudge *smudge, struct checkout_item **item)
 			forget_filter(smudge);
 			return -1;
 		}
-		if (!smudge->available.nr)
+		if (!smudge->available.nr) {
 			forget_filter(smudge);
+			*item = NULL;
+			return 1;
+		}
 	}
 	return 0;
 }

@@ -48,8 +48,8 @@ void smudge_release(struct checkout_smudge *smudge);
  *
  * - CHECKOUT_PENDING if `out` has the result: the item is to be written,
  * - CHECKOUT_DELAYED if the filter answers later,
- * - CHECKOUT_UNFILTERED if it failed, in which case there may have been an error;
- *   if it is required, smudge->stopped is set.
+ * - CHECKOUT_UNFILTERED if it failed, in which case there may have been an
+ *   error; if it is required, smudge->stopped is set.
  */
 enum checkout_status smudge_run(struct checkout_smudge *smudge,
 				const struct checkout_item *item,
@@ -67,8 +67,8 @@ enum checkout_status smudge_run(struct checkout_smudge *smudge,
  * - 0 if no filter has any,
  * - -1 if the filter that was asked has ended, fails, or says that something is
  *   available which it has never delayed. It is not asked any more: a new
- *   process would know nothing of what it has delayed, and take the nothing that
- *   it is given for the content.
+ *   process would know nothing of what it has delayed, and take the nothing
+ *   that it is given for the content.
  *
  * The items of a filter come one after another.
  */

@@ -5,7 +5,7 @@
 /*
  * What the parts of the main process's side share: the entries that were
  * accepted, the phase that it is in, and what is known of the workers. Only for
- * parallel-checkout.c, classify, deferred, dispatch and removal.
+ * parallel-checkout.c, sequential, classify, deferred, dispatch and removal.
  */
 
 #include "parallel-checkout/donors.h"
@@ -59,7 +59,7 @@ enum checkout_phase {
 enum entry_state {
 	ENTRY_QUEUED,
 	ENTRY_SENT,		/* to a worker, which has not answered */
-	ENTRY_DELAYED,		/* its filter has delayed it; a worker holds it */
+	ENTRY_DELAYED,		/* by its filter; a worker holds it */
 	ENTRY_DEFERRED,		/* entry.c will write it; see `why` */
 	ENTRY_DONE,
 };
@@ -102,7 +102,7 @@ struct parallel_checkout {
 	const struct index_state *old_index;
 	unsigned int old_pos;
 
-	/* By ID. All before `first` are done, or delayed. */
+	/* By ID; those that are done stay until all are. */
 	struct accepted_entry *entries;
 	size_t nr, alloc;
 	size_t accepted;		/* ever */
@@ -118,7 +118,6 @@ struct parallel_checkout {
 
 	struct worker_pool pool;
 	unsigned pool_started : 1;
-	int workers_started;
 	unsigned int since_look;	/* entries queued since a look at it */
 	int cores;			/* 0: limits were not read */
 	int max_workers;
@@ -139,7 +138,7 @@ struct parallel_checkout {
 	struct strbuf path;		/* name_prefix and an entry's name */
 
 	uintmax_t deferred_bytes;	/* written by entry.c */
-	uintmax_t throughput_base;	/* bytes that were before the progress */
+	uintmax_t throughput_base;	/* bytes before the progress */
 	int errs;
 };
 

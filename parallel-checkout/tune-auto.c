@@ -45,8 +45,8 @@
 #define ENTRIES_PER_WORKER 2
 
 /*
- * Twice as many workers must do this much more to be kept. What one interval has
- * and the other has not, like large files, makes for some 10 percent.
+ * Twice as many workers must do this much more to be kept. What one interval
+ * has and the other has not, like large files, makes for some 10 percent.
  */
 #define GAIN 1.15
 

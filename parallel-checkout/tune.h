@@ -28,8 +28,8 @@ int tune_workers(int workers, int threshold, size_t entries, int complete);
 /*
  * What entries with filters cost: a command that is started for each takes two
  * milliseconds or more, and a long-running one some tenths, but it may take
- * fifty to start. From TUNE_WORTH_FILTERS on they are worth workers, whatever is
- * known about the speed.
+ * fifty to start. From TUNE_WORTH_FILTERS on they are worth workers, whatever
+ * is known about the speed.
  */
 #define TUNE_COST_COMMAND 6
 #define TUNE_COST_PROCESS 1

@@ -13,10 +13,11 @@
  *	payload
  *
  * The payload of WIRE_ITEMS is a sequence of items, that of WIRE_RESULTS is a
- * struct checkout_outcome followed by a sequence of results, in the order of the
- * items. WIRE_COLLECT, which is empty, asks for those that were CHECKOUT_DELAYED,
- * and comes last; WIRE_LATE has the form of WIRE_RESULTS, and their results, in
- * any order. WIRE_DONORS is a sequence of paths; see donor-list.h.
+ * struct checkout_outcome followed by a sequence of results, in the order of
+ * the items. WIRE_COLLECT, which is empty, asks for those that were
+ * CHECKOUT_DELAYED, and comes last; WIRE_LATE has the form of WIRE_RESULTS, and
+ * their results, in any order. WIRE_DONORS is a sequence of paths; see
+ * donor-list.h.
  *
  * All integers are big endian, object names have the length that the
  * repository's hash algorithm gives them, and strings are preceded by their
@@ -98,11 +99,12 @@ void wire_put_path(struct strbuf *out, const char *path);
 ssize_t wire_next_frame(const char *buf, size_t len, struct wire_frame *frame);
 
 /* Start reading a frame's payload. */
-void wire_open_frame(struct wire_cursor *cursor, const struct wire_frame *frame);
+void wire_open_frame(struct wire_cursor *cursor,
+		     const struct wire_frame *frame);
 
 /*
- * Read the next item, result or path, or the outcome. Return 1 if there was one, 0
- * at the end of the payload, and -1 if what is there is malformed.
+ * Read the next item, result or path, or the outcome. Return 1 if there was
+ * one, 0 at the end of the payload, and -1 if what is there is malformed.
  *
  * The path and the strings of an item point into the frame.
  */

@@ -30,7 +30,10 @@ static NORETURN void die_silently(const char *fmt, va_list params)
 {
 	trace2_cmd_error_va(fmt, params);
 
-	/* A filter may not end, and nobody should wait for an answer until then. */
+	/*
+	 * A filter may not end, and nobody should wait for an answer until
+	 * then.
+	 */
 	close(1);
 	exit(128);
 }
@@ -143,10 +146,10 @@ static void decline_late(struct late *late)
 }
 
 /*
- * Write what filters have delayed, as it becomes available, and answer each when
- * the next one has been asked for. If that goes wrong, there may be nothing left
- * for which to say so. So the main process does the last one again, with a
- * filter that goes wrong in the same way, and reports it.
+ * Write what filters have delayed, as it becomes available, and answer each
+ * when the next one has been asked for. If that goes wrong, there may be
+ * nothing left for which to say so. So the main process does the last one
+ * again, with a filter that goes wrong in the same way, and reports it.
  */
 static int collect(struct checkout_writer *writer, struct worker_stats *stats)
 {
@@ -163,6 +166,8 @@ static int collect(struct checkout_writer *writer, struct worker_stats *stats)
 			continue;
 		}
 		ret = send_late(&late, &mark, writer, stats);
+		if (!item)
+			continue;
 		writer_begin_batch(writer);
 		writer_write_late(writer, item, &late.result);
 		late.item = item;

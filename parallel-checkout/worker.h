@@ -11,8 +11,8 @@ struct checkout_writer;
 
 /*
  * Serve until the main process closes the pipe. Returns 0, or -1 with the error
- * reported, if what is read makes no sense or nobody reads the answers. From then
- * on, die() says nothing and closes standard output at once: what was not
+ * reported, if what is read makes no sense or nobody reads the answers. From
+ * then on, die() says nothing and closes standard output at once: what was not
  * answered is done again by the main process, which reports what it finds.
  */
 int worker_serve(struct checkout_writer *writer);

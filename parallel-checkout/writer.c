@@ -149,7 +149,10 @@ static enum checkout_status create_file(struct checkout_writer *writer,
 		err = -1;
 	if (!err && writer->want_stat && fstat_is_reliable())
 		err = fstat(fd, st);
-	/* One that was interrupted has closed it; cf. close_output() in entry.c. */
+	/*
+	 * One that was interrupted has closed it; cf. close_output() in
+	 * entry.c.
+	 */
 	if (close(fd) < 0 && errno != EINTR)
 		err = -1;
 	if (!err && writer->want_stat && !fstat_is_reliable())
@@ -201,7 +204,7 @@ void writer_add_donor(struct checkout_writer *writer, const char *path)
 {
 	static const struct dir_handles closed = DIR_HANDLES_INIT;
 	struct writer_donor *donor;
-	struct stat st;
+	struct stat st = { 0 };
 
 	if (writer->donors_nr == ARRAY_SIZE(writer->donors))
 		return;
@@ -316,6 +319,7 @@ static enum checkout_status write_item(struct checkout_writer *writer,
 				       const char *name,
 				       struct content *content, struct stat *st)
 {
+	enum checkout_status status;
 	struct silence silence;
 	int err, exists = 0;
 
@@ -323,10 +327,8 @@ static enum checkout_status write_item(struct checkout_writer *writer,
 		return CHECKOUT_DECLINED;
 
 	/* A filter costs more than a look. */
-	if (item->old_mode || writer->expect_collision || item->filter) {
-		enum checkout_status status = check_old(writer, item, name,
-							&exists);
-
+	if (writer->expect_collision || item->filter) {
+		status = check_old(writer, item, name, &exists);
 		if (status != CHECKOUT_PENDING)
 			return status;
 	}
@@ -344,6 +346,13 @@ static enum checkout_status write_item(struct checkout_writer *writer,
 	}
 
 	end_if_unwanted(writer);
+
+	/* Now that nothing has to be waited for: is it the old one still? */
+	if (item->old_mode) {
+		status = check_old(writer, item, name, &exists);
+		if (status != CHECKOUT_PENDING)
+			return status;
+	}
 	if (exists && dirs_unlink(&writer->dirs, name) < 0 && errno != ENOENT)
 		return CHECKOUT_DECLINED;
 	return create_item(writer, item, name, content, st);
@@ -385,7 +394,8 @@ static void write_in_dir(struct checkout_writer *writer,
 		writer->outcome.files++;
 		writer->outcome.bytes += content.size;
 		writer->outcome.cloned_files += content.cloned;
-		writer->outcome.cloned_bytes += content.cloned ? content.size : 0;
+		if (content.cloned)
+			writer->outcome.cloned_bytes += content.size;
 		if (writer->want_stat) {
 			result->has_sd = 1;
 			fill_stat_data(&result->sd, &st);

@@ -68,8 +68,8 @@ int writer_open(struct checkout_writer *writer, struct repository *repo,
 void writer_close(struct checkout_writer *writer);
 
 /*
- * Let items name the working tree at `path` as their donor, by its number. If it
- * cannot be opened, or there are too many, they are written without.
+ * Let items name the working tree at `path` as their donor, by its number. If
+ * it cannot be opened, or there are too many, they are written without.
  */
 void writer_add_donor(struct checkout_writer *writer, const char *path);
 
@@ -104,9 +104,9 @@ void writer_write_late(struct checkout_writer *writer,
 
 /*
  * For the handler of a signal that ends this process: remove the file that is
- * being written, if there is one, so that nobody takes it for the whole. Returns
- * -1 if it is just being created; the signal is raised again when it is known
- * whether it exists, and the handler is to return. Async-signal-safe.
+ * being written, if there is one, so that nobody takes it for the whole.
+ * Returns -1 if it is just being created; the signal is raised again when it is
+ * known whether it exists, and the handler is to return. Async-signal-safe.
  */
 int writer_abandon(int sig);
 

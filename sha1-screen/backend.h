@@ -40,7 +40,9 @@ struct sha1_screen_backend {
  */
 extern const struct sha1_screen_backend *const sha1_screen_backends[];
 
-/* For tests: use this back end from now on. No other thread may hash by then. */
+/*
+ * For tests: use this back end from now on. No other thread may hash by then.
+ */
 void sha1_screen_use(const struct sha1_screen_backend *backend);
 
 /* The bit of the disturbance vector I(k, b) or II(k, b). */

@@ -105,7 +105,9 @@ static SHA1_ALWAYS_INLINE void sha1_check_planes(const struct sha1_planes *p,
 		((~dead_II_2 & II_2_BITS) << II_2_SHIFT);
 }
 
-/* Of the first "n" blocks, those for which a vector has survived, as a bit set. */
+/*
+ * Of the first "n" blocks, those for which a vector has survived, as a bit set.
+ */
 static SHA1_ALWAYS_INLINE unsigned int
 sha1_suspects(const struct sha1_survivors *s, unsigned int n)
 {

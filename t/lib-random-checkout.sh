@@ -196,6 +196,12 @@ without_warnings () {
 	esac
 }
 
+# How deep a walk comes with few descriptors depends on how many are open by then.
+without_depth () {
+	sed -e "/: Too many open files\$/s/\(could not open directory\) '.*'/\1/" \
+		-e "/: Too many open files\$/s/\(unable to access\) '.*'/\1/"
+}
+
 # run_script <setting> <directory of git>
 run_script () {
 	remove "$CASE/work" &&
@@ -207,7 +213,7 @@ run_script () {
 		umask $mask &&
 		cd "$CASE/work/repo" &&
 		. "$CASE/script"
-	) 2>&1 </dev/null | without_warnings $1 >"$CASE/log.$1"
+	) 2>&1 </dev/null | without_warnings $1 | without_depth >"$CASE/log.$1"
 	mv "$CASE/work" "$CASE/work.$1"
 }
 

@@ -236,6 +236,14 @@ test_expect_success CHOWN 'what belongs to somebody else is no donor, named or n
 		echo "$TRASH/main" >expect &&
 		test_cmp expect donors || return 1
 	done &&
+	git -C other update-index --split-index &&
+	shared=$(echo main/.git/worktrees/other/sharedindex.*) &&
+	chown 12345 "$shared" &&
+	listed new -c checkout.reflinkFrom="$TRASH/other" &&
+	! grep "^1 " listed &&
+	chown 0 "$shared" &&
+	listed new -c checkout.reflinkFrom="$TRASH/other" &&
+	grep "^1 " listed &&
 	cp -R repo named &&
 	chown -R 12345 named &&
 	git clone -q --no-checkout main new2 &&
@@ -254,7 +262,25 @@ test_expect_success PIPE,CHOWN 'nothing is read of what belongs to somebody else
 	mkfifo named/.git/config &&
 	chown 12345 named &&
 	listed main -c checkout.reflinkFrom="$TRASH/named" &&
-	test_path_is_file donors
+	test_path_is_file donors &&
+	chown 0 named &&
+	for what in config commondir index
+	do
+		rm -rf named &&
+		cp -R repo named &&
+		rm -f named/.git/$what &&
+		mkfifo named/.git/$what &&
+		chown 12345 named/.git/$what &&
+		listed main -c checkout.reflinkFrom="$TRASH/named" &&
+		test_path_is_file donors || return 1
+	done &&
+	rm -rf named &&
+	cp -R repo named &&
+	cp named/.git/index theirs &&
+	chown 12345 theirs &&
+	ln -sf "$TRASH/theirs" named/.git/index &&
+	listed main -c checkout.reflinkFrom="$TRASH/named" &&
+	! grep named donors
 '
 
 # tell <path> <donor>: a worker is to write the blob of repo/big at the path in
@@ -543,7 +569,12 @@ test_expect_success 'checkout.reflink: what it may be' '
 	done &&
 	test_expect_code 128 git -C main -c checkout.reflink=some \
 		checkout-index -f big 2>err &&
-	test_grep "bad value .some. for .checkout.reflink.: neither a boolean nor .force." err
+	test_grep "bad value .some. for .checkout.reflink.: neither a boolean nor .force." err &&
+	rm -f trace &&
+	test_expect_code 128 env GIT_TRACE="$TRASH/trace" \
+		git -c checkout.reflink=some clone -q --no-local main bad 2>err &&
+	test_grep "bad value .some. for .checkout.reflink." err &&
+	test_grep ! upload-pack trace
 '
 
 test_expect_success FAKE_REFLINK 'auto is the same as true, and false as nothing' '

@@ -532,7 +532,7 @@ static void run(const struct job *job, unsigned processes)
 				fail("cannot fork: %s", strerror(errno));
 			if (!pid) {
 				work(job);
-				_exit(0); /* and leave the buffers to the parent */
+				_exit(0); /* buffers are for the parent */
 			}
 		}
 		while (wait(&status) > 0)

@@ -78,7 +78,8 @@ static void sleep_until(long long ns)
 {
 	struct timespec ts = { ns / NSEC, ns % NSEC };
 
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts,
+			       NULL) == EINTR)
 		; /* the moment is absolute, so just wait on */
 }
 

@@ -1288,7 +1288,8 @@ static int serve(struct run *run, const char *mountpoint)
 	struct fuse_session *se;
 	int ret = 1;
 
-	se = fuse_session_new(&run->args, &operations, sizeof(operations), NULL);
+	se = fuse_session_new(&run->args, &operations, sizeof(operations),
+			      NULL);
 	if (!se)
 		return ret;
 	if (fuse_set_signal_handlers(se))

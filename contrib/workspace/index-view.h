@@ -13,7 +13,7 @@
 /* One of the two bitmaps of a split index, read bit by bit. */
 struct index_bits {
 	const unsigned char *p, *end;	/* words that come */
-	uint64_t run;			/* bits that come and are all the same */
+	uint64_t run;			/* bits to come, all of them the same */
 	unsigned int run_bit;
 	uint32_t literals;		/* words that come as they are */
 	uint64_t word;

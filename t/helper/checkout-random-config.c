@@ -7,8 +7,10 @@
 #include "checkout-random.h"
 
 static const struct attribute_line attribute_lines[ATTRIBUTE_LINES] = {
-	{ 1, { "*.t text", "*.t text eol=crlf", "*.t text eol=lf", "*.t -text" } },
-	{ 1, { "*.crlf text eol=crlf", "*.crlf text eol=crlf", "*.crlf eol=lf", "" } },
+	{ 1, { "*.t text", "*.t text eol=crlf", "*.t text eol=lf",
+	       "*.t -text" } },
+	{ 1, { "*.crlf text eol=crlf", "*.crlf text eol=crlf", "*.crlf eol=lf",
+	       "" } },
 	{ 1, { "*.lf text eol=lf", "", "*.lf text=auto", "*.lf text" } },
 	{ 2, { "*.id ident", "*.id ident", "", "*.id ident text eol=crlf" } },
 	{ 2, { "*.u16 working-tree-encoding=UTF-16LE-BOM text",
@@ -16,18 +18,23 @@ static const struct attribute_line attribute_lines[ATTRIBUTE_LINES] = {
 	       "*.u16 working-tree-encoding=ISO-8859-1 text", "" } },
 	{ 2, { "*.bin binary", "", "*.bin -text", "" } },
 	{ 3, { "*.fl filter=turn", "", "*.fl filter=turn ident", "" } },
-	{ 3, { "*.pf filter=serve", "*.pf filter=serve", "", "*.pf filter=late" } },
+	{ 3, { "*.pf filter=serve", "*.pf filter=serve", "",
+	       "*.pf filter=late" } },
 	{ 4, { "*.bad filter=bad", "", "", "*.bad filter=unknown" } },
 	{ 3, { "* text=auto", "", "", "f1* text eol=crlf" } },
 	{ 1, { "", "", "a/** eol=crlf", "" } },
 	{ 1, { "", "", "", "b/* text" } },
-	{ 3, { "*.rd filter=reads", "*.rd filter=reads", "*.rd filter=reads", "" } },
+	{ 3, { "*.rd filter=reads", "*.rd filter=reads", "*.rd filter=reads",
+	       "" } },
 	{ 4, { "*.ns filter=noisy", "", "*.ns filter=noisy", "" } },
-	{ 4, { "*.pk filter=picky", "*.pk filter=must", "", "*.pk filter=picky" } },
+	{ 4, { "*.pk filter=picky", "*.pk filter=must", "",
+	       "*.pk filter=picky" } },
 	{ 4, { "*.rq filter=required", "*.rq filter=required text", "", "" } },
 	{ 4, { "*.enc working-tree-encoding=UTF-99", "",
-	       "*.enc working-tree-encoding=UTF-8", "*.enc working-tree-encoding" } },
-	{ 4, { "[attr]mac text eol=crlf", "[attr]mac ident", "[attr]mac -text", "" } },
+	       "*.enc working-tree-encoding=UTF-8",
+	       "*.enc working-tree-encoding" } },
+	{ 4, { "[attr]mac text eol=crlf", "[attr]mac ident", "[attr]mac -text",
+	       "" } },
 	{ 1, { "*.m mac", "*.m mac", "*.m mac ident", "" } },
 	{ 6, { "b/** filter=lists", "*.ls filter=lists", "", "" } },
 	{ 6, { "*.r filter=serve", "*.a filter=late", "", "*.t filter=late" } },
@@ -52,9 +59,11 @@ void choose_kind(struct random_case *c, struct strbuf *out)
 	static const char *const masks[] = {
 		"022", "022", "022", "027", "002", "077",
 	};
-	static const char *const settings[] = { "1", "2", "3", "16", "auto", "auto0" };
+	static const char *const settings[] =
+		{ "1", "2", "3", "16", "auto", "auto0" };
 	const char *hash = one_in(c, 8) ? "sha256" : "sha1";
-	unsigned int first = below(c, 6);	/* "auto" if there is a reason */
+	/* "auto" if there is a reason */
+	unsigned int first = below(c, 6);
 
 	c->rawsz = !strcmp(hash, "sha1") ? 20 : 32;
 	c->ignore_case = one_in(c, 10);
@@ -171,11 +180,14 @@ static void add_config_line(struct random_case *c, struct strbuf *out,
 
 void add_config(struct random_case *c, struct strbuf *out)
 {
-	/* The change time cannot be set, so it depends on the machine's speed. */
+	/*
+	 * The change time cannot be set, so it depends on the machine's speed.
+	 */
 	strbuf_addf(out, "[core]\n\ttrustCtime = false\n\tignoreCase = %s\n",
 		    c->ignore_case ? "true" : "false");
 	if (c->big)
-		strbuf_addstr(out, "\tcompression = 0\n[pack]\n\tcompression = 0\n");
+		strbuf_addstr(out,
+			      "\tcompression = 0\n[pack]\n\tcompression = 0\n");
 	for (unsigned int i = 0; i < ARRAY_SIZE(lines); i++)
 		if (one_in(c, lines[i].one_in))
 			add_config_line(c, out, lines[i].line);
@@ -187,7 +199,8 @@ void add_config(struct random_case *c, struct strbuf *out)
 	if (c->included)
 		add_config_line(c, out, "include.path=../.gitconfig");
 	if (c->filters && one_in(c, 4))
-		add_config_line(c, out, one_in(c, 2) ? "filter.d0.parallel=true" :
+		add_config_line(c, out, one_in(c, 2) ?
+				"filter.d0.parallel=true" :
 				"filter.d0.parallel=false");
 }
 
@@ -221,7 +234,8 @@ static void add_replace(struct random_case *c, struct strbuf *out)
 		const char *new = any_path(c);
 		int kept = keep(c);
 
-		if (kept && !strpbrk(old, "'\n\\\"") && !strpbrk(new, "'\n\\\""))
+		if (kept && !strpbrk(old, "'\n\\\"") &&
+		    !strpbrk(new, "'\n\\\""))
 			strbuf_addf(out, "git -C repo replace -f 'one:%s' 'two:%s' "
 				    ">/dev/null 2>&1 || :\n", old, new);
 		free(old);

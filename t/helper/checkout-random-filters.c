@@ -9,27 +9,38 @@
 #define DRIVERS 6
 
 const struct attribute_line filter_lines[ATTRIBUTE_LINES] = {
-	{ 1, { "*.f0 filter=d0", "*.f0 filter=d0", "*.f0 filter=d1", "*.f0 filter=d0 text" } },
-	{ 1, { "*.f1 filter=d1", "*.f1 filter=d1 ident", "*.f1 filter=d1", "" } },
-	{ 1, { "*.f2 filter=d2", "*.f2 filter=d2 text eol=crlf", "*.f2 filter=d2",
+	{ 1, { "*.f0 filter=d0", "*.f0 filter=d0", "*.f0 filter=d1",
+	       "*.f0 filter=d0 text" } },
+	{ 1, { "*.f1 filter=d1", "*.f1 filter=d1 ident", "*.f1 filter=d1",
+	       "" } },
+	{ 1, { "*.f2 filter=d2", "*.f2 filter=d2 text eol=crlf",
+	       "*.f2 filter=d2",
 	       "*.f2 filter=d3" } },
-	{ 1, { "*.f3 filter=d3 working-tree-encoding=UTF-16LE-BOM text", "*.f3 filter=d3",
-	       "*.f3 filter=d3 working-tree-encoding=UTF-16BE text ident", "*.f3 filter=d3" } },
-	{ 1, { "*.f4 filter=d4", "*.f4 filter=d4", "*.f4 filter=d4", "*.f4 filter=unknown" } },
-	{ 1, { "*.f5 filter=d5", "*.f5 filter=d5", "*.f5 filter=d5 text=auto", "*.f5 filter" } },
+	{ 1, { "*.f3 filter=d3 working-tree-encoding=UTF-16LE-BOM text",
+	       "*.f3 filter=d3",
+	       "*.f3 filter=d3 working-tree-encoding=UTF-16BE text ident",
+	       "*.f3 filter=d3" } },
+	{ 1, { "*.f4 filter=d4", "*.f4 filter=d4", "*.f4 filter=d4",
+	       "*.f4 filter=unknown" } },
+	{ 1, { "*.f5 filter=d5", "*.f5 filter=d5", "*.f5 filter=d5 text=auto",
+	       "*.f5 filter" } },
 	{ 3, { "* text=auto", "", "* text=auto eol=crlf", "* text" } },
 	{ 2, { "a/** filter=d0", "", "", "a/* filter=d5" } },
 	{ 2, { "b/** -filter", "b/** filter=d4", "", "" } },
 	{ 3, { "*/f[0-3]* filter=d1", "", "", "" } },
 	{ 3, { "f[0-3]* filter=d3", "", "", "f[0-3]* !filter" } },
 	{ 6, { "* filter=d2", "", "", "* filter=d5" } },
-	{ 1, { "*.t text", "*.t text eol=crlf", "*.t eol=lf", "*.t filter=d1" } },
-	{ 2, { "*.id ident", "*.id ident filter=d2", "", "*.id ident text eol=crlf" } },
+	{ 1, { "*.t text", "*.t text eol=crlf", "*.t eol=lf",
+	       "*.t filter=d1" } },
+	{ 2, { "*.id ident", "*.id ident filter=d2", "",
+	       "*.id ident text eol=crlf" } },
 	{ 2, { "*.u16 working-tree-encoding=UTF-16LE-BOM text", "",
 	       "*.u16 working-tree-encoding=ISO-8859-1 filter=d0", "" } },
-	{ 2, { "[attr]mac filter=d4 text eol=crlf", "[attr]mac ident", "[attr]mac filter=d0", "" } },
+	{ 2, { "[attr]mac filter=d4 text eol=crlf", "[attr]mac ident",
+	       "[attr]mac filter=d0", "" } },
 	{ 1, { "*.m mac", "*.m mac", "*.m mac ident", "" } },
-	{ 3, { "*.rd filter=reads", "*.rd filter=reads", "*.rd filter=reads", "" } },
+	{ 3, { "*.rd filter=reads", "*.rd filter=reads", "*.rd filter=reads",
+	       "" } },
 	{ 4, { "*.f0 ident", "", "*.f0 -text", "*.f0 eol=crlf" } },
 	{ 4, { "*.f4 text eol=crlf", "", "", "*.f4 ident" } },
 	{ 4, { "", "*.f5 working-tree-encoding=UTF-16LE-BOM text", "", "" } },
@@ -44,24 +55,29 @@ static const char *const processes[] = {
 	"--can=smudge", "--can=clean", "--can=clean --can=smudge --can=delay",
 	"--delay=*", "--delay=*", "--delay=GLOB", "--delay=GLOB",
 	"--delay=* --list=one", "--delay=GLOB --list=one",
-	"--delay=* --fail=GLOB --how=error", "--delay=GLOB --fail=GLOB --how=error",
+	"--delay=* --fail=GLOB --how=error",
+	"--delay=GLOB --fail=GLOB --how=error",
 	"--delay=GLOB --fail=GLOB --how=late",
 	"--delay=* --fail=GLOB --list=missing", "--delay=GLOB --list=invalid",
 	"--delay=GLOB --list=die", "--delay=GLOB --list=error",
 	"--delay=GLOB --list=late-invalid", "--delay=* --list=late-die",
 	"--fail=GLOB --how=error", "--fail=GLOB --how=error",
 	"--fail=GLOB --how=late", "--fail=GLOB --how=unknown",
-	"--fail=GLOB --how=die", "--fail=GLOB --how=cut", "--fail=GLOB --how=noise",
+	"--fail=GLOB --how=die", "--fail=GLOB --how=cut",
+	"--fail=GLOB --how=noise",
 };
 
 static const char *const bad_starts[] = {
-	"--start=none", "--start=garbage", "--start=welcome", "--start=capability",
+	"--start=none", "--start=garbage", "--start=welcome",
+	"--start=capability",
 };
 
 static const char *const one_shots[] = {
 	"", "", "", "",
-	"--fail=GLOB --how=error", "--fail=GLOB --how=error", "--fail=GLOB --how=cut",
-	"--fail=GLOB --how=die", "--fail=GLOB --how=early", "--fail=GLOB --how=noise",
+	"--fail=GLOB --how=error", "--fail=GLOB --how=error",
+	"--fail=GLOB --how=cut",
+	"--fail=GLOB --how=die", "--fail=GLOB --how=early",
+	"--fail=GLOB --how=noise",
 };
 
 static const char *const other_commands[] = {
@@ -123,7 +139,8 @@ static void add_one_shot(struct random_case *c, struct strbuf *out,
 	case 1:
 		break;
 	default:
-		add_tool(c, out, "smudge", driver, PICK(c, one_shots), "smudge %f");
+		add_tool(c, out, "smudge", driver, PICK(c, one_shots),
+			 "smudge %f");
 	}
 	if (!one_in(c, 6))
 		add_tool(c, out, "clean", driver, "", "clean %f");
@@ -142,7 +159,8 @@ static void add_process(struct random_case *c, struct strbuf *out,
 static void add_flag(struct random_case *c, struct strbuf *out,
 		     const char *key)
 {
-	static const char *const values[] = { "", " = true", " = yes", " = false" };
+	static const char *const values[] = { "", " = true", " = yes",
+					      " = false" };
 	const char *value = PICK(c, values);
 
 	if (keep(c))

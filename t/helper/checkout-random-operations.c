@@ -75,7 +75,8 @@ static void add_changes(struct random_case *c)
 		"linkout", "linkout", "dangling", "same", "same",
 	};
 	static const char *const rare[] = {
-		"fifo", "readonly", "unreadable", "owner", "attributes", "nodir",
+		"fifo", "readonly", "unreadable", "owner", "attributes",
+		"nodir",
 	};
 	static const char *const all[] = {
 		"remove-all", "remove-all", "remove-index", "racy-index",
@@ -98,7 +99,8 @@ static void add_changes(struct random_case *c)
 		free(what);
 	}
 	while (n--) {
-		const char *kind = one_in(c, 15) ? PICK(c, rare) : PICK(c, kinds);
+		const char *kind =
+			one_in(c, 15) ? PICK(c, rare) : PICK(c, kinds);
 		int of_dir = starts_with(kind, "link") ? !one_in(c, 4) :
 			one_in(c, 5);
 		char *what = xstrfmt("%s:%s", kind, of_dir ? any_dir(c) :
@@ -243,13 +245,15 @@ static void push_sparse(struct random_case *c, struct strvec *args)
 static void push_clone(struct random_case *c, struct strvec *args)
 {
 	static const char *const kinds[] = {
-		"--sparse", "--shared", "--no-local", "--depth=1", "--no-checkout",
+		"--sparse", "--shared", "--no-local", "--depth=1",
+		"--no-checkout",
 		"--recurse-submodules", "--filter=blob:none", "--bare",
 	};
 	const char *kind = PICK(c, kinds);
 
 	if (one_in(c, 2))
-		kind = c->submodules && one_in(c, 2) ? "--recurse-submodules" : "--local";
+		kind = c->submodules && one_in(c, 2) ?
+			"--recurse-submodules" : "--local";
 	strvec_pushl(args, "clone", "--template=", kind, NULL);
 	strvec_pushf(args, "--branch=%s", any_branch(c));
 	strvec_push(args, one_in(c, 3) ? "FILE_URL" : ".");
@@ -306,7 +310,8 @@ static void push_merge(struct random_case *c, struct strvec *args)
 		if (c->has_mbox)
 			strvec_pushl(args, "am", "-3", "../mbox", NULL);
 		else
-			strvec_pushl(args, "bisect", "start", "three", "one", NULL);
+			strvec_pushl(args, "bisect", "start", "three", "one",
+				     NULL);
 		break;
 	}
 }
@@ -345,7 +350,8 @@ static void push_submodule(struct random_case *c, struct strvec *args)
 		strvec_pushl(args, "checkout", any_branch(c), "--", ".", NULL);
 		break;
 	case 4:
-		strvec_pushl(args, "restore", "-SW", "-s", any_branch(c), ".", NULL);
+		strvec_pushl(args, "restore", "-SW", "-s", any_branch(c), ".",
+			     NULL);
 		break;
 	case 5:
 		strvec_pushl(args, "reset", "--hard", "--recurse-submodules",
@@ -363,7 +369,8 @@ static void push_stash(struct random_case *c, struct strvec *args)
 		push_flag(c, args, 3, "-u");
 		push_flag(c, args, 4, "-k");
 	} else {
-		strvec_pushl(args, "stash", one_in(c, 3) ? "apply" : "pop", NULL);
+		strvec_pushl(args, "stash", one_in(c, 3) ? "apply" : "pop",
+			     NULL);
 		push_flag(c, args, 3, "--index");
 	}
 }
@@ -414,7 +421,8 @@ static void push_operation(struct random_case *c, struct strvec *args)
 		break;
 	case 27:
 		if (c->source != PLAIN) {
-			strvec_pushl(args, "remote", "rename", "origin", "o2", NULL);
+			strvec_pushl(args, "remote", "rename", "origin", "o2",
+				     NULL);
 			break;
 		}
 		/* fallthrough */
@@ -431,7 +439,8 @@ static void push_limits(struct random_case *c, struct strvec *args)
 		strvec_pushf(args, "--close=%u", below(c, 3));
 		break;
 	case 1:
-		strvec_pushf(args, "--ignore=%s", one_in(c, 3) ? "PIPE" : "CHLD");
+		strvec_pushf(args, "--ignore=%s",
+			     one_in(c, 3) ? "PIPE" : "CHLD");
 		break;
 	case 2:
 		strvec_pushf(args, "--files=%u", 32 + below(c, 33));
@@ -485,7 +494,8 @@ static void add_first_operation(struct random_case *c)
 		add_changes(c);
 	if (one_in(c, 20)) {
 		string_list_append(&c->script, "run . git read-tree one");
-		string_list_append(&c->script, "run . git checkout-index -a -u");
+		string_list_append(&c->script,
+				   "run . git checkout-index -a -u");
 	} else {
 		string_list_append(&c->script, PICK(c, first));
 	}

@@ -48,7 +48,8 @@ static void add_odd_name(struct random_case *c, struct strbuf *path)
 {
 	static const char *const names[] = {
 		"quo\"te", "new\nline", "ta\tb", "back\\slash", "\377\376bad.t",
-		"-f", "--", " lead", "trail ", "~", ":(glob)", "*", "[a]", "#hash",
+		"-f", "--", " lead", "trail ", "~", ":(glob)", "*", "[a]",
+		"#hash",
 		"!not", "$HOME", "`ls`", "%f", "error.r", "abort.r",
 		"missing-delay.a", "invalid-delay.a", "test-delay10.a",
 		"smudge-write-fail.r", "con", "aux.t", "x.", "git~1",
@@ -422,7 +423,8 @@ static void add_attributes(struct random_case *c, const struct file *file,
 
 static void add_modules(const struct file *file, struct strbuf *out)
 {
-	static const char *const urls[] = { "../repo", "./", "../nothing", "../repo" };
+	static const char *const urls[] = { "../repo", "./", "../nothing",
+					    "../repo" };
 
 	if (file->version[0] & 3)
 		strbuf_addf(out, "[submodule \"sub\"]\n\tpath = sub\n\turl = %s\n",
@@ -457,9 +459,11 @@ static void add_included(struct random_case *c, const struct file *file,
 	};
 
 	if (c->filters && file->version[1] % 2)
-		strbuf_addstr(out, filtered[file->version[0] % ARRAY_SIZE(filtered)]);
+		strbuf_addstr(out, filtered[file->version[0] %
+					    ARRAY_SIZE(filtered)]);
 	else
-		strbuf_addstr(out, variants[file->version[0] % ARRAY_SIZE(variants)]);
+		strbuf_addstr(out, variants[file->version[0] %
+					    ARRAY_SIZE(variants)]);
 }
 
 /* Too much to be written in no time, and not to be compressed. */
@@ -484,7 +488,8 @@ static void add_link(const struct file *file, const char *path,
 		"f1", "a", "../outside", "nothing", ".", "a/f2.t", "..", "b",
 	};
 	static const char *const dirs[] = {
-		"a", "b", "c", "../outdir", "d", "../outdir", "../outdir/in", "e e",
+		"a", "b", "c", "../outdir", "d", "../outdir", "../outdir/in",
+		"e e",
 	};
 	unsigned int i = file->number + file->version[0];
 
@@ -577,7 +582,8 @@ static void add_file(struct random_case *c, const struct file *file,
 	strbuf_release(&contents);
 }
 
-static void add_commit(struct strbuf *out, const char *branch, unsigned int mark,
+static void add_commit(struct strbuf *out, const char *branch,
+		       unsigned int mark,
 		       const char *from)
 {
 	strbuf_addf(out, "commit refs/heads/%s\n", branch);

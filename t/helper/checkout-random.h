@@ -21,7 +21,7 @@ struct random_case {
 	struct string_list drop;	/* numbers of elements to leave out */
 	unsigned int elements;		/* that have been numbered */
 	unsigned int attributes_at;	/* number of their first line */
-	unsigned char attributes[ATTRIBUTE_LINES];	/* which lines are used */
+	unsigned char attributes[ATTRIBUTE_LINES];	/* those used */
 
 	unsigned int rawsz;		/* of an object ID */
 	enum source source;
@@ -101,7 +101,9 @@ struct attribute_line {
 void add_attribute_line(struct random_case *c, struct strbuf *out,
 			unsigned int line, unsigned int variant);
 
-/* Decide on what the rest depends on, and append the variables for the shell. */
+/*
+ * Decide on what the rest depends on, and append the variables for the shell.
+ */
 void choose_kind(struct random_case *c, struct strbuf *out);
 
 /* Append the configuration of the repository. */
@@ -116,7 +118,8 @@ void add_setup(struct random_case *c, struct strbuf *out);
 extern const struct attribute_line filter_lines[ATTRIBUTE_LINES];
 
 /* Append the drivers, and the variables for the shell that are about them. */
-void add_drivers(struct random_case *c, struct strbuf *out, struct strbuf *vars);
+void add_drivers(struct random_case *c, struct strbuf *out,
+		 struct strbuf *vars);
 
 /* ---- checkout-random-operations.c ---- */
 

@@ -2,9 +2,9 @@
 /*
  * usage: forbid-call <errno> <system call>[,<system call>...] <command>...
  *
- * Run a command in a sandbox, as of a container, in which these system calls fail
- * with that error ("kill": who makes them is killed). Built by the tests that
- * need it, on Linux. Exits with 126 if there is no such sandbox.
+ * Run a command in a sandbox, as of a container, in which these system calls
+ * fail with that error ("kill": who makes them is killed). Built by the tests
+ * that need it, on Linux. Exits with 126 if there is no such sandbox.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -90,7 +90,8 @@ static unsigned int parse_action(const char *name)
 int main(int argc, char **argv)
 {
 	if (argc < 4) {
-		fprintf(stderr, "usage: forbid-call <errno> <call> <command>\n");
+		fprintf(stderr,
+			"usage: forbid-call <errno> <call> <command>\n");
 		return 129;
 	}
 	if (forbid(argv[2], parse_action(argv[1]))) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A library for LD_PRELOAD, for tests of system calls that fail in ways in which
- * file systems of tests do not. FAULTS in the environment has one word:
+ * A library for LD_PRELOAD, for tests of system calls that fail in ways in
+ * which file systems of tests do not. FAULTS in the environment has one word:
  *
  *   create	the file is made, but open() says EINTR
  *   symlink	the link is made, but symlink() says EINTR
@@ -9,10 +9,10 @@
  *   quota	write() says EDQUOT
  *   hide		readdir() does not list ".gitignore"
  *
- * All of that but the last is for links, and files that are created with O_EXCL,
- * outside of ".git", and for each FAULTS_NTH of them (the first, and each, unless
- * set). What is done is appended to FAULTS_LOG. Tests build it themselves; see
- * lib-faulty-calls.sh.
+ * All of that but the last is for links, and files that are created with
+ * O_EXCL, outside of ".git", and for each FAULTS_NTH of them (the first, and
+ * each, unless set). What is done is appended to FAULTS_LOG. Tests build it
+ * themselves; see lib-faulty-calls.sh.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

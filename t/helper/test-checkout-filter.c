@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A filter that does what it is told on its command line, also if that is wrong,
- * and that writes down what it is asked. What it does to a file depends on
- * nothing but its path and the request, so it does not matter how many of these
- * processes share the work.
+ * A filter that does what it is told on its command line, also if that is
+ * wrong, and that writes down what it is asked. What it does to a file depends
+ * on nothing but its path and the request, so it does not matter how many of
+ * these processes share the work.
  */
 #include "test-tool.h"
 #include "abspath.h"
@@ -31,7 +31,8 @@ static const char *how = "";		/* how to fail on them */
 static const char *list = "";		/* how to list what is available */
 static int log_lists;		/* write down who asks for a list, too */
 static struct string_list capabilities = STRING_LIST_INIT_NODUP;
-static struct string_list delayed = STRING_LIST_INIT_DUP;	/* util: struct output */
+/* util: struct output */
+static struct string_list delayed = STRING_LIST_INIT_DUP;
 
 struct output {
 	struct strbuf contents;
@@ -51,7 +52,8 @@ static const struct option options[] = {
 	OPT_STRING(0, "list", &list, "how",
 		   "one at a time, missing those to fail on, one that is invalid, "
 		   "die, error, or late-invalid, late-die, late-error when nothing is left"),
-	OPT_BOOL(0, "log-lists", &log_lists, "log how many are held when they are asked for"),
+	OPT_BOOL(0, "log-lists", &log_lists,
+		 "log how many are held when they are asked for"),
 	OPT_END()
 };
 
@@ -185,7 +187,9 @@ struct request {
 	int can_delay;
 };
 
-/* Whoever stops a filter sends a signal; it may come before or after our end. */
+/*
+ * Whoever stops a filter sends a signal; it may come before or after our end.
+ */
 static void NORETURN quit(int sig UNUSED)
 {
 	_exit(0);
@@ -220,7 +224,8 @@ static void shake_hands(void)
 	if (!strcmp(start, "capability"))
 		packet_write_fmt(1, "capability=fly\n");
 	for (size_t i = 0; i < capabilities.nr; i++)
-		packet_write_fmt(1, "capability=%s\n", capabilities.items[i].string);
+		packet_write_fmt(1, "capability=%s\n",
+				 capabilities.items[i].string);
 	packet_flush(1);
 }
 
@@ -367,7 +372,10 @@ static void smudge(struct request *r)
 static int serve(void)
 {
 	for (;;) {
-		struct request r = { .meta = STRBUF_INIT, .input = STRBUF_INIT };
+		struct request r = {
+			.meta = STRBUF_INIT,
+			.input = STRBUF_INIT,
+		};
 		int more = read_request(&r);
 
 		if (!more)
@@ -397,7 +405,8 @@ int cmd__checkout_filter(int argc, const char **argv)
 {
 	argc = parse_options(argc, argv, NULL, options, filter_usage,
 			     PARSE_OPT_STOP_AT_NON_OPTION);
-	if (argc == 2 && (!strcmp(argv[0], "clean") || !strcmp(argv[0], "smudge")))
+	if (argc == 2 && (!strcmp(argv[0], "clean") ||
+			  !strcmp(argv[0], "smudge")))
 		return filter_one(argv[1], !strcmp(argv[0], "clean"));
 	if (argc != 1 || strcmp(argv[0], "process"))
 		usage_with_options(filter_usage, options);

@@ -187,9 +187,9 @@ static void print_sd(const struct stat_data *sd)
 /*
  * <id> SP <status> [SP <stat data>]...
  *
- * for each result, with "late " before it if that is the last word about one that
- * was delayed. After those of a frame, "cloned <files> <bytes>" if there are any
- * of donors, and before them, with --batches, "batch <bytes>".
+ * for each result, with "late " before it if that is the last word about one
+ * that was delayed. After those of a frame, "cloned <files> <bytes>" if there
+ * are any of donors, and before them, with --batches, "batch <bytes>".
  */
 static void decode(int batches)
 {
@@ -223,7 +223,8 @@ static void decode(int batches)
 		if (batches)
 			printf("batch %"PRIuMAX"\n", (uintmax_t)outcome.bytes);
 		while ((ret = wire_get_result(&cursor, &result)) > 0) {
-			printf("%s%u %s", frame.type == WIRE_LATE ? "late " : "",
+			printf("%s%u %s",
+			       frame.type == WIRE_LATE ? "late " : "",
 			       (unsigned)result.id, status[result.status]);
 			if (result.has_sd)
 				print_sd(&result.sd);

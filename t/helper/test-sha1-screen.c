@@ -41,7 +41,10 @@ static unsigned int lie(uint32_t ihv[5], const unsigned char *data,
 
 static int hash_with_liar(unsigned int n, unsigned int i, size_t size)
 {
-	static struct sha1_screen_backend liar = { .name = "liar", .compress = lie };
+	static struct sha1_screen_backend liar = {
+		.name = "liar",
+		.compress = lie,
+	};
 	unsigned char hash[GIT_SHA1_RAWSZ], *zeros = xcalloc(1, size + 1);
 	git_SHA_CTX ctx;
 

@@ -116,7 +116,8 @@ static void show_entry(const struct cache_entry *ce, const char *worktree)
 		match = "no file";
 	} else {
 		fill_stat_data(&now, &st);
-		if (!memcmp(&sd->sd_mtime, &now.sd_mtime, sizeof(now.sd_mtime)) &&
+		if (!memcmp(&sd->sd_mtime, &now.sd_mtime,
+			    sizeof(now.sd_mtime)) &&
 		    sd->sd_ino == now.sd_ino)
 			match = sd->sd_size && sd->sd_size != now.sd_size ?
 				"wrong size" : "file";
@@ -168,8 +169,8 @@ static void show_git_child(const char *path, const char *name,
 	else if (!read_contents(path, st, &contents))
 		printf("git %s: %016"PRIx64" %.60s\n", path,
 		       hash_of(contents.buf, contents.len),
-		       strchr(contents.buf, '\n') == contents.buf + contents.len - 1 ?
-		       contents.buf : "\n");
+		       strchr(contents.buf, '\n') + 1 ==
+		       contents.buf + contents.len ? contents.buf : "\n");
 	strbuf_release(&contents);
 }
 
@@ -326,8 +327,8 @@ static void show_file(const char *dir, const char *name)
 }
 
 /*
- * What the reference says; it may look at files, and update the index. Without a
- * name, nothing is shown.
+ * What the reference says; it may look at files, and update the index. Without
+ * a name, nothing is shown.
  */
 static void ask_reference(const char *name, const char **args)
 {
@@ -354,7 +355,8 @@ static const char *status[] = { "status", "--porcelain=v2", NULL };
 
 static void show_all(const char *dir)
 {
-	static const char *refs[] = { "for-each-ref", "--include-root-refs", NULL };
+	static const char *refs[] = { "for-each-ref", "--include-root-refs",
+				      NULL };
 	struct stat st;
 
 	show_file(dir, "code");

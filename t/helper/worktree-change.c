@@ -237,7 +237,8 @@ void change_worktree(const char *what)
 		damage_object(path, 0);
 	} else if (skip_prefix(what, "missing:", &path)) {
 		damage_object(path, 1);
-	} else if (!starts_with(what, "touch:") && !starts_with(what, "same:") &&
+	} else if (!starts_with(what, "touch:") &&
+		   !starts_with(what, "same:") &&
 		   strcmp(what, "refresh") && strcmp(what, "racy-index")) {
 		die("unknown change '%s'", what);
 	}
@@ -264,7 +265,8 @@ static void set_time(const char *path, const struct stat *st, time_t when)
 		return;
 	if (S_ISLNK(st->st_mode)) {
 #if defined(AT_SYMLINK_NOFOLLOW) && defined(UTIME_NOW)
-		struct timespec times[2] = { { .tv_sec = when }, { .tv_sec = when } };
+		struct timespec times[2] = { { .tv_sec = when },
+					     { .tv_sec = when } };
 
 		if (utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW))
 			die_errno("cannot set time of '%s'", path);

@@ -38,8 +38,8 @@ void age_all(const char *path);
 
 /*
  * Run a command in a working tree, the current directory. Its standard streams
- * are the files "stdin", "out" and "err" of a directory; "code" is written, too.
- * Returns the number of arguments that were options.
+ * are the files "stdin", "out" and "err" of a directory; "code" is written,
+ * too. Returns the number of arguments that were options.
  */
 void run_in_worktree(const char *dir, int argc, const char **argv);
 

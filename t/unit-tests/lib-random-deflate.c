@@ -206,7 +206,8 @@ static unsigned int random_runs(struct deflater *d, const unsigned char *lens,
 	while (i < nr) {
 		unsigned int same = 1, most = lens[i] ? 6 : 138;
 
-		while (i + same < nr && lens[i + same] == lens[i] && same < most)
+		while (i + same < nr && lens[i + same] == lens[i] &&
+		       same < most)
 			same++;
 		if (one_in(d, 300))
 			same += below(d, 4);	/* may go beyond the end */
@@ -270,7 +271,8 @@ static void put_dynamic(struct deflater *d)
 	if (!litlen.lens[256] && !one_in(d, 50)) {
 		unsigned int symbol = random_symbol(d, &litlen);
 
-		litlen.lens[256] = litlen.lens[symbol] ? litlen.lens[symbol] : 1;
+		litlen.lens[256] =
+			litlen.lens[symbol] ? litlen.lens[symbol] : 1;
 		litlen.lens[symbol == 256 ? 0 : symbol] = 0;
 	}
 	if (one_in(d, 10))

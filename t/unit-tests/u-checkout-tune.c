@@ -94,7 +94,9 @@ void test_checkout_tune__start_streaming(void)
 		}
 	}
 
-	/* A few entries for each, but not before the threshold, which is big. */
+	/*
+	 * A few entries for each, but not before the threshold, which is big.
+	 */
 	cl_assert_equal_u(tune_start_streaming(4, 0),
 			  tune_start_streaming(4, 1));
 	cl_assert_equal_u(tune_start_streaming(8, 0),
@@ -118,33 +120,38 @@ static size_t batch_at(uint64_t entries, uint64_t busy_ns)
 	return tune_batch_size(&now);
 }
 
+static void check_bounds(const struct tune_batch *now)
+{
+	size_t size = tune_batch_size(now);
+
+	cl_assert_ge_u(size, 1);
+	cl_assert_le_u(size, now->queued);
+	cl_assert_le_u(size, TUNE_MAX_BATCH);
+}
+
 void test_checkout_tune__bounds(void)
 {
 	const size_t queued[] = { 1, 2, 3, 15, 16, 17, 255, 256, 257, 1000,
 				  1000 * 1000, SIZE_MAX };
-	const uint64_t numbers[] = { 0, 1, 2, 1000, 1000 * 1000,
-				     (uint64_t)1 << 40, UINT64_MAX - 1,
-				     UINT64_MAX };
+	const uint64_t some[] = { 0, 1, 2, 1000, 1000 * 1000,
+				  (uint64_t)1 << 40, UINT64_MAX - 1,
+				  UINT64_MAX };
 
 	for (size_t q = 0; q < ARRAY_SIZE(queued); q++)
 		for (size_t w = 0; w < ARRAY_SIZE(some_workers); w++)
-			for (size_t e = 0; e < ARRAY_SIZE(numbers); e++)
-				for (size_t b = 0; b < ARRAY_SIZE(numbers); b++)
-					for (int complete = 0; complete < 2; complete++) {
-						struct tune_batch now = {
-							.workers = some_workers[w],
-							.queued = queued[q],
-							.complete = complete,
-							.entries = numbers[e],
-							.busy_ns = numbers[b],
-						};
-						size_t size = tune_batch_size(&now);
+			for (size_t e = 0; e < ARRAY_SIZE(some); e++)
+				for (size_t b = 0; b < ARRAY_SIZE(some); b++) {
+					struct tune_batch now = {
+						.workers = some_workers[w],
+						.queued = queued[q],
+						.entries = some[e],
+						.busy_ns = some[b],
+					};
 
-						cl_assert_ge_u(size, 1);
-						cl_assert_le_u(size, queued[q]);
-						cl_assert_le_u(size,
-							       TUNE_MAX_BATCH);
-					}
+					check_bounds(&now);
+					now.complete = 1;
+					check_bounds(&now);
+				}
 }
 
 /* The slower the workers are, the less they get at a time. */

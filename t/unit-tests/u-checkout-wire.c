@@ -235,7 +235,8 @@ static int decode(const char *buf, size_t len,
 		struct checkout_outcome outcome;
 		struct checkout_result result;
 
-		cl_assert(frame.type == WIRE_RESULTS || frame.type == WIRE_LATE);
+		cl_assert(frame.type == WIRE_RESULTS ||
+			  frame.type == WIRE_LATE);
 		ret = wire_get_outcome(&cursor, &outcome);
 		while (ret > 0 &&
 		       (ret = wire_get_result(&cursor, &result)) > 0) {
@@ -499,7 +500,10 @@ void test_checkout_wire__several_frames(void)
 static void sample_frames(struct strbuf *items, struct strbuf *results,
 			  const struct git_hash_algo *algo)
 {
-	const struct checkout_outcome outcome = { .busy_ns = 1234, .bytes = 56 };
+	const struct checkout_outcome outcome = {
+		.busy_ns = 1234,
+		.bytes = 56,
+	};
 	struct checkout_item sample[MAX_ITEMS];
 	struct checkout_result sample_result[MAX_RESULTS];
 	size_t nr;
@@ -723,7 +727,9 @@ void test_checkout_wire__frame_length(void)
 			  HEAD + WIRE_MAX_PAYLOAD);
 	cl_assert_equal_u(frame.len, WIRE_MAX_PAYLOAD);
 
-	/* what can never be completed is refused as soon as the head is there */
+	/*
+	 * what can never be completed is refused as soon as the head is there
+	 */
 	put_be32(buf.buf, WIRE_MAX_PAYLOAD + 1);
 	cl_assert_equal_i(wire_next_frame(buf.buf, HEAD - 1, &frame), 0);
 	cl_assert_equal_i(wire_next_frame(buf.buf, HEAD, &frame), -1);
@@ -871,8 +877,8 @@ void test_checkout_wire__flags(void)
 
 	for (int flags = 0; flags < 256; flags++) {
 		/*
-		 * "ident" takes no further bytes; for the others there are none.
-		 * The number of a donor is missing, too.
+		 * "ident" takes no further bytes; for the others there are
+		 * none. The number of a donor is missing, too.
 		 */
 		if (decode_plain_with(flags_at, flags) !=
 		    ((flags & ~0x01) ? -1 : 1))

@@ -41,7 +41,8 @@ static void iterate(struct waiting_loop *loop)
 			if (i < (size_t)rounds->without_looks)
 				continue;
 			share.looks++;
-			if (rounds->wait_us && i >= (size_t)rounds->without_waits)
+			if (rounds->wait_us &&
+			    i >= (size_t)rounds->without_waits)
 				poll(NULL, 0, rounds->wait_us / 1000);
 			while (rounds->spin_us && getnanotime() < until)
 				; /* busy */

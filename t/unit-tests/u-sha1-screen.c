@@ -17,8 +17,8 @@
 #endif
 
 #define EACH_BACKEND(b) \
-	for (const struct sha1_screen_backend *const *p = sha1_screen_backends, \
-	     *b; (b = *p); p++) \
+	for (const struct sha1_screen_backend *const *p = \
+	     sha1_screen_backends, *b; (b = *p); p++) \
 		if (b->usable())
 
 /* One condition of one disturbance vector: two bits of the expanded message. */
@@ -275,7 +275,8 @@ void test_sha1_screen__each_condition(void)
 					tried += !i;
 					mask = check(b, w);
 					cl_assert(!(mask >> dv->maskb & 1));
-					cl_assert_equal_i(mask, check_sha1dc(w));
+					cl_assert_equal_i(mask,
+							  check_sha1dc(w));
 				}
 			cl_assert_equal_i(tried, number);
 		}
@@ -304,7 +305,8 @@ void test_sha1_screen__compress(void)
 				for (int k = 0; k < 16; k++)
 					w[k] = get_be32(start + 64 * j + 4 * k);
 				expand(w);
-				suspects |= (unsigned int)!!check_sha1dc(w) << j;
+				if (check_sha1dc(w))
+					suspects |= 1u << j;
 			}
 			cl_assert_equal_i(b->compress(ihv, start, n, before),
 					  suspects);
