@@ -4,15 +4,6 @@
  */
 #include "git-compat-util.h"
 #include "dirs.h"
-#include "gettext.h"
-#include "wrapper.h"
-
-#ifndef O_NONBLOCK
-#define O_NONBLOCK 0
-#endif
-#ifndef O_NOCTTY
-#define O_NOCTTY 0
-#endif
 
 /*
  * verify_path() lets no path with such a component into the index, so nobody
@@ -229,8 +220,8 @@ static int undo_creation(struct dir_handles *dirs, const char *name)
 	return dirs_unlink(dirs, name) && errno != ENOENT ? -1 : 0;
 }
 
-static int create_file(struct dir_handles *dirs, const char *name, int access,
-		       mode_t mode)
+int dirs_create(struct dir_handles *dirs, const char *name, int access,
+		mode_t mode)
 {
 	int fd = -1;
 
@@ -247,27 +238,9 @@ static int create_file(struct dir_handles *dirs, const char *name, int access,
 	return fd;
 }
 
-int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
+int dirs_open(struct dir_handles *dirs, const char *name, int flags)
 {
-	return create_file(dirs, name, O_WRONLY, mode);
-}
-
-int dirs_create_readable(struct dir_handles *dirs, const char *name,
-			 mode_t mode)
-{
-	return create_file(dirs, name, O_RDWR, mode);
-}
-
-static int open_file(struct dir_handles *dirs, const char *name)
-{
-	return open_in_current(dirs, name, O_RDONLY | O_NOFOLLOW, 0);
-}
-
-int dirs_open(struct dir_handles *dirs, const char *name)
-{
-	return open_in_current(dirs, name,
-			       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
-			       0);
+	return open_in_current(dirs, name, O_RDONLY | O_NOFOLLOW | flags, 0);
 }
 
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)
@@ -305,6 +278,11 @@ int dirs_symlink(struct dir_handles *dirs, const char *target,
 	return ret;
 }
 
+int dirs_mkdir(struct dir_handles *dirs, const char *name)
+{
+	return mkdirat(current_fd(dirs), name, 0777);
+}
+
 int dirs_unlink(struct dir_handles *dirs, const char *name)
 {
 	return unlinkat(current_fd(dirs), name, 0);
@@ -313,6 +291,12 @@ int dirs_unlink(struct dir_handles *dirs, const char *name)
 int dirs_rmdir(struct dir_handles *dirs, const char *name)
 {
 	return unlinkat(current_fd(dirs), name, AT_REMOVEDIR);
+}
+
+int dirs_keep_current(struct dir_handles *dirs, struct stat *st)
+{
+	close_parents(dirs);
+	return fstat(current_fd(dirs), st);
 }
 
 #else /* NO_OPENAT */
@@ -410,28 +394,17 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
 	return ret;
 }
 
-int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode)
+int dirs_create(struct dir_handles *dirs, const char *name, int access,
+		mode_t mode)
 {
 	return open(whole_path(dirs, name),
-		    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		    access | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 }
 
-int dirs_create_readable(struct dir_handles *dirs, const char *name,
-			 mode_t mode)
-{
-	return open(whole_path(dirs, name),
-		    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-}
-
-static int open_file(struct dir_handles *dirs, const char *name)
-{
-	return open_nofollow(whole_path(dirs, name), O_RDONLY | O_CLOEXEC);
-}
-
-int dirs_open(struct dir_handles *dirs, const char *name)
+int dirs_open(struct dir_handles *dirs, const char *name, int flags)
 {
 	return open_nofollow(whole_path(dirs, name),
-			     O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+			     O_RDONLY | O_CLOEXEC | flags);
 }
 
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)
@@ -445,6 +418,11 @@ int dirs_symlink(struct dir_handles *dirs, const char *target,
 	return symlink(target, whole_path(dirs, name));
 }
 
+int dirs_mkdir(struct dir_handles *dirs, const char *name)
+{
+	return mkdir(whole_path(dirs, name), 0777);
+}
+
 int dirs_unlink(struct dir_handles *dirs, const char *name)
 {
 	return unlink(whole_path(dirs, name));
@@ -456,169 +434,3 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name)
 }
 
 #endif /* NO_OPENAT */
-
-/* -- whole paths -- */
-
-/*
- * The directory of the last operation. The next one is most often in the same,
- * and uses its handle again if that is what the path still leads to: what was
- * moved away is not to be written to at its new place. Whatever has become of
- * the path, the handle is of a directory that was reached through no symbolic
- * link, so the look at the path need not be a walk.
- */
-static struct {
-	struct dir_handles dirs;
-	struct strbuf path;	/* without a slash at the end; empty: none */
-	size_t root_len;
-	dev_t dev;
-	ino_t ino;
-} last = {
-	.dirs = DIR_HANDLES_INIT,
-	.path = STRBUF_INIT,
-};
-
-#ifndef NO_OPENAT
-
-static int is_last(const char *path, size_t len, size_t root_len)
-{
-	struct stat st;
-
-	return len == last.path.len && root_len == last.root_len &&
-		!memcmp(path, last.path.buf, len) &&
-		!lstat(last.path.buf, &st) &&
-		st.st_dev == last.dev && st.st_ino == last.ino;
-}
-
-static void remember(const char *path, size_t len, size_t root_len)
-{
-	struct stat st;
-
-	close_parents(&last.dirs);
-	if (fstat(current_fd(&last.dirs), &st))
-		return;
-	strbuf_add(&last.path, path, len);
-	last.root_len = root_len;
-	last.dev = st.st_dev;
-	last.ino = st.st_ino;
-}
-
-#else
-
-/* To walk is to look at the directories, which is what should be done. */
-static int is_last(const char *path UNUSED, size_t len UNUSED,
-		   size_t root_len UNUSED)
-{
-	return 0;
-}
-
-static void remember(const char *path UNUSED, size_t len UNUSED,
-		     size_t root_len UNUSED)
-{
-}
-
-#endif
-
-/*
- * Make the directory of the path the current one in last.dirs, and return the
- * name in it; or NULL, with errno set.
- */
-static const char *enter(const char *path, size_t base_len)
-{
-	size_t len = strlen(path), root_len, name_at, dir_end, dir_len;
-	int ret;
-
-	/* As for a system call with the whole path. */
-	if (len >= PATH_MAX) {
-		errno = ENAMETOOLONG;
-		return NULL;
-	}
-	for (root_len = base_len < len ? base_len : len; root_len; root_len--)
-		if (is_dir_sep(path[root_len - 1]))
-			break;
-	for (name_at = len; name_at > root_len; name_at--)
-		if (is_dir_sep(path[name_at - 1]))
-			break;
-	dir_end = name_at > root_len ? name_at - 1 : root_len;
-	dir_len = dir_end - root_len;
-	if (dir_len && is_last(path, dir_end, root_len))
-		return path + name_at;
-
-	dirs_release(&last.dirs);
-	strbuf_reset(&last.path);
-	strbuf_add(&last.path, path, root_len);
-	ret = dirs_open_root(&last.dirs, last.path.buf);
-	strbuf_reset(&last.path);
-	if (ret)
-		return NULL;
-
-	if (dirs_enter(&last.dirs, path + root_len, dir_len, 0))
-		return NULL;
-	if (dir_len)
-		remember(path, dir_end, root_len);
-	return path + name_at;
-}
-
-int beneath_open(const char *path, size_t base_len)
-{
-	const char *name = enter(path, base_len);
-
-	/*
-	 * What is wrong with a leading directory is for those to say who make
-	 * them.
-	 */
-	if (!name && strlen(path) < PATH_MAX &&
-	    errno != EMFILE && errno != ENFILE)
-		errno = ENOTDIR;
-	return name ? open_file(&last.dirs, name) : -1;
-}
-
-#ifndef NO_OPENAT
-
-int beneath_create(const char *path, size_t base_len, mode_t mode)
-{
-	const char *name = enter(path, base_len);
-
-	return name ? dirs_create(&last.dirs, name, mode) : -1;
-}
-
-int beneath_mkdir(const char *path, size_t base_len)
-{
-	const char *name = enter(path, base_len);
-
-	return name ? mkdirat(current_fd(&last.dirs), name, 0777) : -1;
-}
-
-int beneath_symlink(const char *target, const char *path, size_t base_len)
-{
-	const char *name = enter(path, base_len);
-
-	return name ? dirs_symlink(&last.dirs, target, name) : -1;
-}
-
-int beneath_unlink(const char *path, size_t base_len)
-{
-	const char *name = enter(path, base_len);
-
-	return name ? dirs_unlink(&last.dirs, name) : -1;
-}
-
-int beneath_rmdir(const char *path, size_t base_len)
-{
-	const char *name = enter(path, base_len);
-
-	return name ? dirs_rmdir(&last.dirs, name) : -1;
-}
-
-#endif /* NO_OPENAT */
-
-int beneath_unlink_or_warn(const char *path, size_t base_len)
-{
-	return warn_if_unremovable("unlink", path,
-				   beneath_unlink(path, base_len));
-}
-
-int beneath_rmdir_or_warn(const char *path, size_t base_len)
-{
-	return warn_if_unremovable("rmdir", path,
-				   beneath_rmdir(path, base_len));
-}

@@ -109,22 +109,19 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
  */
 
 /*
- * Create a new file for writing; returns its descriptor. EEXIST: somebody else
- * has made what is there.
+ * Create a new file, and open it with O_WRONLY or O_RDWR; returns its
+ * descriptor. EEXIST: somebody else has made what is there.
  *
  * With EINTR, a file system may have made the file nevertheless, and another
  * attempt would meet it. So what is there after an interruption is removed
  * before that, if it can be ours: an empty file with one name, of this user.
  * Anything else stays, and errno is EINTR: it is not known who has made it.
  */
-int dirs_create(struct dir_handles *dirs, const char *name, mode_t mode);
+int dirs_create(struct dir_handles *dirs, const char *name, int access,
+		mode_t mode);
 
-/* The same, for reading, too, which not every file system can do at once. */
-int dirs_create_readable(struct dir_handles *dirs, const char *name,
-			 mode_t mode);
-
-/* Open a file for reading. Does not wait for what is none, like a pipe. */
-int dirs_open(struct dir_handles *dirs, const char *name);
+/* Open a file for reading, with O_RDONLY and these flags. */
+int dirs_open(struct dir_handles *dirs, const char *name, int flags);
 
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st);
 
@@ -133,12 +130,23 @@ int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st);
  */
 int dirs_symlink(struct dir_handles *dirs, const char *target,
 		 const char *name);
+int dirs_mkdir(struct dir_handles *dirs, const char *name);
 int dirs_unlink(struct dir_handles *dirs, const char *name);
 int dirs_rmdir(struct dir_handles *dirs, const char *name);
 
+#ifndef NO_OPENAT
 /*
- * System calls on whole paths in a working tree that do not go through a
- * symbolic link, whatever anybody does to the leading directories meanwhile.
+ * Give up all handles but the root's and that of the current directory, and
+ * fill in what fstat() says of the latter. To climb out of it then means to
+ * walk from the root again. Returns 0, or -1 with errno set.
+ */
+int dirs_keep_current(struct dir_handles *dirs, struct stat *st);
+#endif
+
+/*
+ * System calls on whole paths in a working tree (in beneath.c) that do not go
+ * through a symbolic link, whatever anybody does to the leading directories
+ * meanwhile.
  *
  * Checking the leading directories first and then using the path is not
  * enough: what was a directory can be a link by then, and the cache in

@@ -15,6 +15,14 @@
 #include "replace-object.h"
 #include "repository.h"
 
+/* No donor's file may make us wait, like a pipe, or become our terminal. */
+#ifndef O_NONBLOCK
+#define O_NONBLOCK 0
+#endif
+#ifndef O_NOCTTY
+#define O_NOCTTY 0
+#endif
+
 /* Loose blobs that are larger may not fit in memory; entry.c streams them. */
 #define MAX_LOOSE_IN_CORE (16 * 1024 * 1024)
 
@@ -114,7 +122,8 @@ static int open_donor_file(struct checkout_writer *writer,
 	if (dirs_enter(&donor->dirs, item->path,
 		       slash ? slash - item->path : 0, 0))
 		return -1;
-	fd = dirs_open(&donor->dirs, slash ? slash + 1 : item->path);
+	fd = dirs_open(&donor->dirs, slash ? slash + 1 : item->path,
+		       O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -1;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&

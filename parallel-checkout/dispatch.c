@@ -424,33 +424,9 @@ void dispatch_hang_up(struct parallel_checkout *pc)
 		pool_hang_up(&pc->pool);
 }
 
-static void trace_stats(const struct parallel_checkout *pc)
-{
-	const struct checkout_outcome *total = &pc->pool.total;
-	struct repository *r = the_repository;
-
-	trace2_data_intmax("pcheckout", r, "workers", pc->pool.nr);
-	trace2_data_intmax("pcheckout", r, "batches", pc->pool.batches);
-	trace2_data_intmax("pcheckout", r, "entries",
-			   pc->pool.answers - total->removed);
-	trace2_data_intmax("pcheckout", r, "removals", total->removed);
-	trace2_data_intmax("pcheckout", r, "bytes", total->bytes);
-	trace2_data_intmax("pcheckout", r, "cloned_files", total->cloned_files);
-	trace2_data_intmax("pcheckout", r, "cloned_bytes", total->cloned_bytes);
-	trace2_data_intmax("pcheckout", r, "collided", total->collided);
-	trace2_data_intmax("pcheckout", r, "declined", total->declined);
-	trace2_data_intmax("pcheckout", r, "delayed", total->delayed);
-	trace2_data_intmax("pcheckout", r, "lost_workers",
-			   pc->pool.lost_workers);
-	trace2_data_intmax("pcheckout", r, "busy_us", total->busy_ns / 1000);
-	trace2_data_intmax("pcheckout", r, "running_us", total->run_ns / 1000);
-	trace2_data_intmax("pcheckout", r, "waited_us",
-			   pc->pool.waited_ns / 1000);
-}
-
 void dispatch_release(struct parallel_checkout *pc)
 {
-	trace_stats(pc);
+	pc_trace_stats(pc);
 	if (pc->pool_started)
 		pool_finish(&pc->pool);
 }

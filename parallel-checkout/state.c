@@ -2,12 +2,15 @@
 /*
  * The entries of a parallel checkout, and its phases; see state.h.
  */
+#define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "entry.h"
 #include "parallel-checkout/state.h"
 #include "path.h"
 #include "progress.h"
 #include "read-cache-ll.h"
+#include "repository.h"
+#include "trace2.h"
 
 #define FROM(phase) (1u << PHASE_##phase)
 
@@ -137,4 +140,28 @@ void pc_advance_throughput(struct parallel_checkout *pc)
 	/* A checkout that only removes files has no throughput. */
 	if (pc->progress && bytes)
 		display_throughput(pc->progress, bytes);
+}
+
+void pc_trace_stats(const struct parallel_checkout *pc)
+{
+	const struct checkout_outcome *total = &pc->pool.total;
+	struct repository *r = the_repository;
+
+	trace2_data_intmax("pcheckout", r, "workers", pc->pool.nr);
+	trace2_data_intmax("pcheckout", r, "batches", pc->pool.batches);
+	trace2_data_intmax("pcheckout", r, "entries",
+			   pc->pool.answers - total->removed);
+	trace2_data_intmax("pcheckout", r, "removals", total->removed);
+	trace2_data_intmax("pcheckout", r, "bytes", total->bytes);
+	trace2_data_intmax("pcheckout", r, "cloned_files", total->cloned_files);
+	trace2_data_intmax("pcheckout", r, "cloned_bytes", total->cloned_bytes);
+	trace2_data_intmax("pcheckout", r, "collided", total->collided);
+	trace2_data_intmax("pcheckout", r, "declined", total->declined);
+	trace2_data_intmax("pcheckout", r, "delayed", total->delayed);
+	trace2_data_intmax("pcheckout", r, "lost_workers",
+			   pc->pool.lost_workers);
+	trace2_data_intmax("pcheckout", r, "busy_us", total->busy_ns / 1000);
+	trace2_data_intmax("pcheckout", r, "running_us", total->run_ns / 1000);
+	trace2_data_intmax("pcheckout", r, "waited_us",
+			   pc->pool.waited_ns / 1000);
 }

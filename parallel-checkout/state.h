@@ -175,6 +175,9 @@ void pc_set_path(struct parallel_checkout *pc, struct accepted_entry *entry);
 /* What was written so far, by workers and, after them, by entry.c. */
 uintmax_t pc_bytes(const struct parallel_checkout *pc);
 
+/* Tell trace2 what was done, in numbers. */
+void pc_trace_stats(const struct parallel_checkout *pc);
+
 void pc_advance_progress(struct parallel_checkout *pc);
 void pc_advance_throughput(struct parallel_checkout *pc);
 

@@ -101,8 +101,8 @@ static int create_unfinished(struct checkout_writer *writer, const char *name,
 	int fd;
 
 	unfinished.is_creating = 1;
-	fd = readable ? dirs_create_readable(&writer->dirs, name, mode) :
-		dirs_create(&writer->dirs, name, mode);
+	fd = dirs_create(&writer->dirs, name, readable ? O_RDWR : O_WRONLY,
+			 mode);
 	if (fd >= 0) {
 		unfinished.dirs = &writer->dirs;
 		unfinished.fd = fd;
