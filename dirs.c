@@ -418,11 +418,6 @@ int dirs_symlink(struct dir_handles *dirs, const char *target,
 	return symlink(target, whole_path(dirs, name));
 }
 
-int dirs_mkdir(struct dir_handles *dirs, const char *name)
-{
-	return mkdir(whole_path(dirs, name), 0777);
-}
-
 int dirs_unlink(struct dir_handles *dirs, const char *name)
 {
 	return unlink(whole_path(dirs, name));

@@ -130,11 +130,12 @@ int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st);
  */
 int dirs_symlink(struct dir_handles *dirs, const char *target,
 		 const char *name);
-int dirs_mkdir(struct dir_handles *dirs, const char *name);
 int dirs_unlink(struct dir_handles *dirs, const char *name);
 int dirs_rmdir(struct dir_handles *dirs, const char *name);
 
 #ifndef NO_OPENAT
+int dirs_mkdir(struct dir_handles *dirs, const char *name);
+
 /*
  * Give up all handles but the root's and that of the current directory, and
  * fill in what fstat() says of the latter. To climb out of it then means to

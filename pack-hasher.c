@@ -8,6 +8,9 @@
 #include "pack-hasher.h"
 #include "parse.h"
 #include "thread-utils.h"
+#ifdef platform_SHA_IS_SHA1DC
+#include "sha1-screen.h"
+#endif
 
 /* What may be in the queue, if it is more than one object. */
 #define MAX_BYTES	(40 * 1024 * 1024)
@@ -105,7 +108,7 @@ static int hash_job(const struct git_hash_algo *algo,
 	if (!may_die && algo->format_id == GIT_SHA1_FORMAT_ID) {
 		unsigned char hash[GIT_MAX_RAWSZ];
 
-		if (SHA1DCFinal(hash, &ctx.state.sha1))
+		if (sha1_screen_final(hash, &ctx.state.sha1))
 			return -1;
 		oidread(job->oid, hash, algo);
 		return 0;

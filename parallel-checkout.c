@@ -99,6 +99,7 @@ void parallel_checkout_begin(const struct checkout *state,
 
 	pc->old_index = old_index;
 	pc->attrs_from_index = !!(flags & PARALLEL_CHECKOUT_ATTRS_FROM_INDEX);
+	pc->replaces_unknown = !!(flags & PARALLEL_CHECKOUT_REPLACES_UNKNOWN);
 	dispatch_watch_anew(pc);
 	pc_enter(pc, offering_phase(pc));
 }
@@ -127,11 +128,8 @@ void parallel_checkout_catch_up(void)
 static int accept_ordinary(struct parallel_checkout *pc,
 			   const struct accepted_entry *entry)
 {
-	if (pc_prepare_root(pc)) {
-		/* entry.c says why, of each entry */
-		catch_up(pc);
-		return -1;
-	}
+	if (pc_prepare_root(pc))
+		return -1;	/* entry.c says why, of each entry */
 
 	/*
 	 * When a filter is started, it may read files that come before its
@@ -193,6 +191,9 @@ static enum parallel_checkout_answer offer(struct cache_entry *ce, int seen,
 		ret = accept_ordinary(pc, &entry);
 		break;
 	case ENTRY_AT_ITS_TURN:
+		/* entry.c has the path of this entry in a static buffer */
+		if (seen)
+			BUG("parallel checkout catches up too late");
 		catch_up(pc);
 		break;
 	case ENTRY_UNSEEN:

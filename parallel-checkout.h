@@ -48,10 +48,16 @@ void parallel_checkout_assert_quiet(void);
 #define PARALLEL_CHECKOUT_ATTRS_FROM_INDEX (1u << 0)
 
 /*
+ * Entries without stat data have replaced others, which nobody remembers, so
+ * that their files may be there: they have to be looked at.
+ */
+#define PARALLEL_CHECKOUT_REPLACES_UNKNOWN (1u << 1)
+
+/*
  * The caller gets the names of entries one by one, from somebody who may wait
  * for each file: unless a number of workers is configured, there are none.
  */
-#define PARALLEL_CHECKOUT_ONE_BY_ONE (1u << 1)
+#define PARALLEL_CHECKOUT_ONE_BY_ONE (1u << 2)
 
 /*
  * Remove files, before any entry is written. For each entry whose file

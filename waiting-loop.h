@@ -45,7 +45,7 @@ struct waiting_loop {
 	/* The path that an iteration looks at. */
 	const char *(*path)(struct waiting_loop *loop, size_t iteration);
 
-	/* Constant as well: so long, at least, is a look that has to wait. */
+	/* Set by waiting_loop_run(): how long a look is that has to wait. */
 	uint64_t slow_ns;
 
 	/*

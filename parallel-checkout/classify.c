@@ -277,10 +277,12 @@ static enum entry_class classify_path(struct parallel_checkout *pc,
 
 		/*
 		 * The file may be up to date; that can be seen without removing
-		 * it. And without force, what a lost worker leaves is only
-		 * known for its own if the path was seen to be absent.
+		 * it. Or there may be another file, of which nothing is known.
+		 * And without force, what a lost worker leaves is only known
+		 * for its own if the path was seen to be absent.
 		 */
-		if (has_stat_data(ce) || !pc->state->force)
+		if (has_stat_data(ce) || pc->replaces_unknown ||
+		    !pc->state->force)
 			return ENTRY_UNSEEN;
 		expect_old(pc, entry);
 		return ENTRY_ORDINARY;

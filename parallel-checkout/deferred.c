@@ -43,6 +43,7 @@ static void remove_leftover(const struct parallel_checkout *pc,
 static int lacks_blob(const struct accepted_entry *entry)
 {
 	return !S_ISGITLINK(entry->ce->ce_mode) &&
+		!(entry->ce->ce_flags & CE_WT_REMOVE) &&
 		object_info_here(the_repository, &entry->ce->oid, NULL,
 				 OBJECT_INFO_QUICK);
 }
@@ -90,8 +91,9 @@ static void write_entry(struct parallel_checkout *pc,
 		remove_leftover(pc, ce);
 
 	/*
-	 * Attributes are those of the moment when the entry was offered; the
-	 * files that they come from may have been written since then.
+	 * Attributes, if they were looked up, are those of the moment when the
+	 * entry was offered; the files that they come from may have been
+	 * written since then.
 	 */
 	if (checkout_entry_ca(ce, S_ISREG(entry->item.mode) ?
 			      &entry->item.ca : NULL,

@@ -99,8 +99,8 @@ static int can_be_read(struct repository *repo, const char *git_dir)
 }
 
 /*
- * Take the working tree at the path if it can be a donor. Nothing of others is
- * read: what parses an index trusts who has written it.
+ * Take the working tree at the path if it can be a donor. The index of somebody
+ * else is not read: what parses it trusts who has written it.
  */
 static void add_donor(struct donor_list *list, const char *path)
 {

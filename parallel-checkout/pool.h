@@ -6,7 +6,7 @@
  * The worker processes of a parallel checkout: start them, feed them, collect
  * what they answer, notice when one is lost, and end them.
  *
- * The pool is passive. It owns the processes, the pipes and the only event
+ * The pool is passive. It owns the processes, the pipes and the event
  * loop, pool_poll(); it knows nothing about where entries come from or what
  * becomes of a result. The caller decides which batch goes to which worker,
  * calls pool_poll(), and then takes results and lost entries out of the pool.

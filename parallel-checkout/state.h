@@ -93,7 +93,7 @@ struct parallel_checkout {
 	/* Why no entry is accepted; NULL if they are. */
 	const char *sequential;
 
-	unsigned attrs_from_index : 1;
+	unsigned attrs_from_index : 1, replaces_unknown : 1;
 	unsigned may_filter : 1;	/* there are filters for workers */
 	unsigned filters_stopped : 1;	/* one that is required has failed */
 	struct strset filters;		/* commands that were met */

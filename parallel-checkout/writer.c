@@ -334,9 +334,10 @@ static enum checkout_status write_item(struct checkout_writer *writer,
 	}
 
 	/*
-	 * Nothing is removed or created before the content is there, so that
-	 * what cannot be read changes nothing. An entry on which anything would
-	 * have been said is not written, so that entry.c can say it.
+	 * Nothing is removed or created before the content is there, unless it
+	 * is streamed, so that what cannot be read changes nothing. An entry on
+	 * which anything would have been said is not written, so that entry.c
+	 * can say it.
 	 */
 	be_silent(&silence);
 	err = content_load(content, writer, item);

@@ -400,6 +400,25 @@ test_expect_success 'workers replace files that are unmodified' '
 	done
 '
 
+test_expect_success 'workers replace files by those of another tree' '
+	for w in $SOME_WORKERS
+	do
+		new_repo paths &&
+		git -C paths checkout -q -f one &&
+		age_files paths &&
+		with_workers $w -C paths checkout two -- . &&
+		git -C paths diff --exit-code &&
+		git -C paths diff --exit-code --cached --diff-filter=a two &&
+		echo 0 >expect &&
+		stat_of collided >actual &&
+		test_cmp expect actual &&
+		git -C repo diff --diff-filter=AM --name-only one two >changed &&
+		wc -l <changed | tr -d " " >expect &&
+		stat_of entries >actual &&
+		test_cmp expect actual || return 1
+	done
+'
+
 # "git reset --hard" does not refresh the index first, so that the index does
 # not know about the files as they are now.
 test_expect_success 'touched and dirty files collide' '
