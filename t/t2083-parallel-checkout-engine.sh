@@ -403,12 +403,13 @@ test_expect_success 'workers replace files that are unmodified' '
 test_expect_success 'workers replace files by those of another tree' '
 	for w in $SOME_WORKERS
 	do
-		new_repo paths &&
-		git -C paths checkout -q -f one &&
-		age_files paths &&
-		with_workers $w -C paths checkout two -- . &&
-		git -C paths diff --exit-code &&
-		git -C paths diff --exit-code --cached --diff-filter=a two &&
+		new_repo other-tree &&
+		git -C other-tree checkout -q -f one &&
+		age_files other-tree &&
+		with_workers $w -C other-tree checkout two -- . &&
+		git -C other-tree diff --exit-code &&
+		git -C other-tree diff --exit-code --cached \
+			--diff-filter=a two &&
 		echo 0 >expect &&
 		stat_of collided >actual &&
 		test_cmp expect actual &&
