@@ -40,7 +40,8 @@ static void remember(const char *path, size_t len, size_t root_len)
 {
 	struct stat st;
 
-	if (dirs_keep_current(&last.dirs, &st))
+	dirs_keep_current(&last.dirs);
+	if (dirs_fstat(&last.dirs, &st))
 		return;
 	strbuf_add(&last.path, path, len);
 	last.root_len = root_len;

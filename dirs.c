@@ -293,13 +293,21 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name)
 	return unlinkat(current_fd(dirs), name, AT_REMOVEDIR);
 }
 
-int dirs_keep_current(struct dir_handles *dirs, struct stat *st)
+int dirs_fstat(const struct dir_handles *dirs, struct stat *st)
 {
-	close_parents(dirs);
 	return fstat(current_fd(dirs), st);
 }
 
+void dirs_keep_current(struct dir_handles *dirs)
+{
+	close_parents(dirs);
+}
+
 #else /* NO_OPENAT */
+
+void dirs_keep_current(struct dir_handles *dirs UNUSED)
+{
+}
 
 int dirs_open_root(struct dir_handles *dirs, const char *root)
 {

@@ -136,13 +136,15 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name);
 #ifndef NO_OPENAT
 int dirs_mkdir(struct dir_handles *dirs, const char *name);
 
-/*
- * Give up all handles but the root's and that of the current directory, and
- * fill in what fstat() says of the latter. To climb out of it then means to
- * walk from the root again. Returns 0, or -1 with errno set.
- */
-int dirs_keep_current(struct dir_handles *dirs, struct stat *st);
+/* Fill in what fstat() says of the current directory, and return that. */
+int dirs_fstat(const struct dir_handles *dirs, struct stat *st);
 #endif
+
+/*
+ * Give up all handles but the root's and that of the current directory. To
+ * climb out of that then means to walk from the root again.
+ */
+void dirs_keep_current(struct dir_handles *dirs);
 
 /*
  * System calls on whole paths in a working tree (in beneath.c) that do not go

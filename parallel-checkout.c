@@ -20,6 +20,12 @@
 #include "string-list.h"
 #include "trace2.h"
 
+/*
+ * How many files this process writes before it looks again whether their
+ * directories are where they were.
+ */
+#define WRITES_PER_LOOK 256
+
 static struct parallel_checkout parallel_checkout;
 
 int parallel_checkout_is_finishing(void)
@@ -65,8 +71,8 @@ static void init_parallel_checkout(struct parallel_checkout *pc,
 	signal(SIGCHLD, SIG_DFL);
 
 	trace2_region_enter("pcheckout", "main", the_repository);
-	pc->sequential = why_sequential(pc,
-					flags & PARALLEL_CHECKOUT_ONE_BY_ONE);
+	pc->one_by_one = !!(flags & PARALLEL_CHECKOUT_ONE_BY_ONE);
+	pc->sequential = why_sequential(pc);
 	if (pc->sequential)
 		trace2_data_string("pcheckout", the_repository, "sequential",
 				   pc->sequential);
@@ -220,6 +226,50 @@ int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
 		PARALLEL_CHECKOUT_ACCEPTED ? 0 : -1;
 }
 
+int parallel_checkout_write(struct cache_entry *ce, const struct conv_attrs *ca,
+			    const struct checkout *state, int *nr_checkouts)
+{
+	struct parallel_checkout *pc = &parallel_checkout;
+	struct accepted_entry entry = {
+		.ce = ce,
+		.nr_checkouts = nr_checkouts,
+	};
+	struct checkout_result result;
+	enum entry_class class;
+
+	if (state != pc->state || pc->one_by_one || pc_prepare_root(pc))
+		return -1;
+	if (!pc->is_writing) {
+		if (writer_open(&pc->writer, the_repository, pc->root,
+				state->refresh_cache))
+			return -1;
+		pc->is_writing = 1;
+	}
+
+	/*
+	 * Filters, and the checkout of a submodule, may move directories.
+	 * Without these, it is as for a worker, which looks again when a batch
+	 * begins.
+	 */
+	class = classify_cleared(pc, &entry, ca);
+	if (class != ENTRY_ORDINARY || ++pc->writes % WRITES_PER_LOOK == 0)
+		writer_begin_batch(&pc->writer);
+	if (class != ENTRY_ORDINARY)
+		return -1;
+
+	pc_set_path(pc, &entry);
+	writer_write(&pc->writer, &entry.item, &result);
+	dirs_keep_current(&pc->writer.dirs);
+	if (result.status != CHECKOUT_WRITTEN) {
+		/* entry.c may need the descriptors */
+		writer_begin_batch(&pc->writer);
+		errno = pc->writer.no_room;
+		return errno ? 1 : -1;
+	}
+	pc_note_written(pc, &entry, &result);
+	return 0;
+}
+
 void parallel_checkout_begin_removals(const struct checkout *state,
 				      struct progress *progress,
 				      unsigned int *progress_cnt)
@@ -253,6 +303,8 @@ static int release_parallel_checkout(struct parallel_checkout *pc)
 	donors_release(&pc->donors);
 	free(pc->entries);
 	free(pc->deferred);
+	if (pc->is_writing)
+		writer_close(&pc->writer);
 	pc_enter(pc, PHASE_IDLE);
 	memset(pc, 0, sizeof(*pc));
 

@@ -153,4 +153,14 @@ int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
 				 const struct checkout *state,
 				 int *nr_checkouts);
 
+/*
+ * For entry.c, which has made way for the file of the entry and knows its
+ * attributes (NULL if it has none): make it as a worker would, and update what
+ * a written entry updates. Returns 0; or a positive number, with errno set, if
+ * there is no room for it; or -1 if there is no new file for whatever other
+ * reason. Nothing is reported.
+ */
+int parallel_checkout_write(struct cache_entry *ce, const struct conv_attrs *ca,
+			    const struct checkout *state, int *nr_checkouts);
+
 #endif /* PARALLEL_CHECKOUT_H */

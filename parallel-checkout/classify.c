@@ -320,6 +320,20 @@ enum entry_class classify_entry(struct parallel_checkout *pc,
 	return has_fit_conversion(pc, entry) ? class : ENTRY_UNFIT;
 }
 
+enum entry_class classify_cleared(const struct parallel_checkout *pc,
+				  struct accepted_entry *entry,
+				  const struct conv_attrs *ca)
+{
+	const struct cache_entry *ce = entry->ce;
+
+	if (!has_fit_type(pc, ce) || !S_ISREG(ce->ce_mode) || ca->drv)
+		return ENTRY_UNFIT;
+	entry->item.mode = create_ce_mode(ce->ce_mode);
+	oidcpy(&entry->item.oid, &ce->oid);
+	entry->item.ca = *ca;
+	return ENTRY_ORDINARY;
+}
+
 enum entry_class classify_removal(const struct parallel_checkout *pc,
 				  struct accepted_entry *entry)
 {

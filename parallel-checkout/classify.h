@@ -36,6 +36,15 @@ enum entry_class classify_entry(struct parallel_checkout *pc,
 				struct accepted_entry *entry,
 				int seen, const struct stat *st);
 
+/*
+ * The same, for an entry that entry.c is going to write, with these attributes
+ * if it is a regular file, to a path that it has cleared: ENTRY_ORDINARY if the
+ * writer can do that.
+ */
+enum entry_class classify_cleared(const struct parallel_checkout *pc,
+				  struct accepted_entry *entry,
+				  const struct conv_attrs *ca);
+
 /* The same, for an entry whose file is to be removed. */
 enum entry_class classify_removal(const struct parallel_checkout *pc,
 				  struct accepted_entry *entry);

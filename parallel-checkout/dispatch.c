@@ -300,24 +300,6 @@ static void land(struct parallel_checkout *pc,
 		--*pc->progress_cnt;	/* it was counted, and will be again */
 }
 
-static void note_written(struct parallel_checkout *pc,
-			 const struct accepted_entry *entry,
-			 const struct checkout_result *result)
-{
-	struct cache_entry *ce = entry->ce;
-
-	if (result->has_sd) {
-		struct stat st;
-
-		memset(&st, 0, sizeof(st));
-		st.st_mode = ce->ce_mode;
-		fake_lstat_data(&result->sd, &st);
-		update_ce_after_write(pc->state, ce, &st);
-	}
-	if (entry->nr_checkouts)
-		(*entry->nr_checkouts)++;
-}
-
 static void take_result(struct parallel_checkout *pc,
 			const struct checkout_result *result)
 {
@@ -330,7 +312,7 @@ static void take_result(struct parallel_checkout *pc,
 		if (entry->item.mode == CHECKOUT_REMOVE_DIR)
 			break;
 		if (entry->item.mode != CHECKOUT_REMOVE_FILE)
-			note_written(pc, entry, result);
+			pc_note_written(pc, entry, result);
 		pc_advance_progress(pc);
 		break;
 	case CHECKOUT_DELAYED:

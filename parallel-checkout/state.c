@@ -122,6 +122,24 @@ void pc_set_path(struct parallel_checkout *pc, struct accepted_entry *entry)
 	item->path_len = pc->path.len;
 }
 
+void pc_note_written(const struct parallel_checkout *pc,
+		     const struct accepted_entry *entry,
+		     const struct checkout_result *result)
+{
+	struct cache_entry *ce = entry->ce;
+
+	if (result->has_sd) {
+		struct stat st;
+
+		memset(&st, 0, sizeof(st));
+		st.st_mode = ce->ce_mode;
+		fake_lstat_data(&result->sd, &st);
+		update_ce_after_write(pc->state, ce, &st);
+	}
+	if (entry->nr_checkouts)
+		(*entry->nr_checkouts)++;
+}
+
 uintmax_t pc_bytes(const struct parallel_checkout *pc)
 {
 	return pc->pool.total.bytes + pc->deferred_bytes;

@@ -14,6 +14,7 @@
 #include "parallel-checkout/queue.h"
 #include "parallel-checkout/settings.h"
 #include "parallel-checkout/tune-auto.h"
+#include "parallel-checkout/writer.h"
 #include "strmap.h"
 
 struct cache_entry;
@@ -93,7 +94,7 @@ struct parallel_checkout {
 	/* Why no entry is accepted; NULL if they are. */
 	const char *sequential;
 
-	unsigned attrs_from_index : 1, replaces_unknown : 1;
+	unsigned attrs_from_index : 1, replaces_unknown : 1, one_by_one : 1;
 	unsigned may_filter : 1;	/* there are filters for workers */
 	unsigned filters_stopped : 1;	/* one that is required has failed */
 	struct strset filters;		/* commands that were met */
@@ -128,6 +129,11 @@ struct parallel_checkout {
 	size_t watched;
 
 	struct checkout_donors donors;
+
+	/* Makes files for entry.c; `writes` is how many since its last look. */
+	struct checkout_writer writer;
+	unsigned is_writing : 1;	/* it is open */
+	unsigned int writes;
 
 	/*
 	 * state->base_dir up to its last slash, and what comes after that,
@@ -171,6 +177,11 @@ int pc_prepare_root(struct parallel_checkout *pc);
 
 /* Set the path of the entry's item. Valid until the next call. */
 void pc_set_path(struct parallel_checkout *pc, struct accepted_entry *entry);
+
+/* The file of the entry is written: update its stat data, and count it. */
+void pc_note_written(const struct parallel_checkout *pc,
+		     const struct accepted_entry *entry,
+		     const struct checkout_result *result);
 
 /* What was written so far, by workers and, after them, by entry.c. */
 uintmax_t pc_bytes(const struct parallel_checkout *pc);

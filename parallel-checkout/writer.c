@@ -6,6 +6,7 @@
 #define USE_THE_REPOSITORY_VARIABLE
 
 #include "git-compat-util.h"
+#include "entry.h"
 #include "environment.h"
 #include "parallel-checkout/content.h"
 #include "parallel-checkout/silence.h"
@@ -128,6 +129,13 @@ static enum checkout_status create_link(struct checkout_writer *writer,
 	return CHECKOUT_WRITTEN;
 }
 
+static int failed(struct checkout_writer *writer)
+{
+	if (is_no_room(errno))
+		writer->no_room = errno;
+	return -1;
+}
+
 /* Create the file; its directory is the current one. */
 static enum checkout_status create_file(struct checkout_writer *writer,
 					const struct checkout_item *item,
@@ -144,17 +152,15 @@ static enum checkout_status create_file(struct checkout_writer *writer,
 			CHECKOUT_COLLIDED : CHECKOUT_DECLINED;
 
 	be_silent(&silence);
-	err = content_fill(content, writer, item, fd);
+	errno = 0;
+	err = content_fill(content, writer, item, fd) ? failed(writer) : 0;
 	if (end_silence(&silence))
 		err = -1;
 	if (!err && writer->want_stat && fstat_is_reliable())
 		err = fstat(fd, st);
-	/*
-	 * One that was interrupted has closed it; cf. close_output() in
-	 * entry.c.
-	 */
+	/* One that was interrupted has closed it; cf. close_output(). */
 	if (close(fd) < 0 && errno != EINTR)
-		err = -1;
+		err = failed(writer);
 	if (!err && writer->want_stat && !fstat_is_reliable())
 		err = dirs_lstat(&writer->dirs, name, st);
 
@@ -427,6 +433,7 @@ void writer_write(struct checkout_writer *writer,
 		  struct checkout_result *result)
 {
 	end_if_unwanted(writer);
+	writer->no_room = 0;
 	memset(result, 0, sizeof(*result));
 	result->id = item->id;
 	if (is_removal(item)) {
@@ -443,6 +450,7 @@ void writer_write_late(struct checkout_writer *writer,
 		       struct checkout_result *result)
 {
 	end_if_unwanted(writer);
+	writer->no_room = 0;
 	memset(result, 0, sizeof(*result));
 	result->id = item->id;
 	write_in_dir(writer, item, write_late_item, result);

@@ -45,6 +45,9 @@ struct checkout_writer {
 	 */
 	unsigned expect_collision : 1;
 
+	/* The errno of the last entry if there was no room for it, or 0. */
+	int no_room;
+
 	/* What was done since the caller last cleared it, but for times. */
 	struct checkout_outcome outcome;
 
