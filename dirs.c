@@ -28,10 +28,7 @@ static int is_bad_component(const char *name, size_t len)
 /* A file system that is always interrupted has to end in an error at last. */
 #define CREATE_ATTEMPTS 16
 
-/*
- * Close the handles between the root and the current directory; climbing out of
- * that means to walk from the root again. Returns -1 if there are none.
- */
+/* Returns -1 if there are none between the root and the current directory. */
 static int close_parents(struct dir_handles *dirs)
 {
 	int ret = -1;
@@ -105,6 +102,18 @@ static int current_fd(const struct dir_handles *dirs)
 	return dirs->level[dirs->nr - 1].fd;
 }
 
+void dirs_look_again(struct dir_handles *dirs)
+{
+	struct stat here, there;
+
+	if (dirs->nr > 1 &&
+	    (fstat(current_fd(dirs), &here) ||
+	     fstatat(dirs->level[0].fd, dirs->path.buf, &there,
+		     AT_SYMLINK_NOFOLLOW) ||
+	     here.st_dev != there.st_dev || here.st_ino != there.st_ino))
+		dirs_forget(dirs);
+}
+
 /* Not all systems say ELOOP of a symbolic link that must not be followed. */
 static int is_link_error(int err)
 {
@@ -143,10 +152,7 @@ static int descend(struct dir_handles *dirs, const char *name, int make)
 	unsigned made = 0;
 	int fd;
 
-	/*
-	 * In a directory of our own making there is most likely nothing, so
-	 * ask for the new directory at once.
-	 */
+	/* In a directory of our own making there is most likely nothing. */
 	if (make && parent->made && !mkdirat(parent->fd, name, 0777))
 		made = 1;
 
@@ -203,10 +209,9 @@ int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
 }
 
 /*
- * A creation was interrupted. Has it made the file before? Nobody can tell for
- * certain, but if it has, that is empty, has one name, and is ours; and whoever
- * makes such a file at this very moment loses nothing that was in it. Make way
- * for another attempt. Returns -1 if something else is there.
+ * A creation was interrupted, which may have made the file before. Whoever else
+ * makes an empty file of ours at this very moment loses nothing that was in it.
+ * Make way for another attempt. Returns -1 if something else is there.
  */
 static int undo_creation(struct dir_handles *dirs, const char *name)
 {
@@ -335,6 +340,11 @@ void dirs_release(struct dir_handles *dirs)
 void dirs_forget(struct dir_handles *dirs)
 {
 	strbuf_reset(&dirs->path);
+}
+
+void dirs_look_again(struct dir_handles *dirs)
+{
+	dirs_forget(dirs);
 }
 
 /*

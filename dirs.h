@@ -91,6 +91,12 @@ void dirs_release(struct dir_handles *dirs);
 void dirs_forget(struct dir_handles *dirs);
 
 /*
+ * The same, unless the path of the current directory still leads to it; that
+ * takes an lstat().
+ */
+void dirs_look_again(struct dir_handles *dirs);
+
+/*
  * Make path[0..len) the current directory. It is relative to the root, without
  * a slash at either end, and with len == 0 it is the root. Components that do
  * not exist are made with mode 0777 less the umask if `make` says so, and are

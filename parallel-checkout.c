@@ -13,18 +13,13 @@
 #include "parallel-checkout/dispatch.h"
 #include "parallel-checkout/removal.h"
 #include "parallel-checkout/sequential.h"
+#include "parallel-checkout/silence.h"
 #include "parallel-checkout/state.h"
 #include "progress.h"
 #include "read-cache-ll.h"
 #include "repository.h"
 #include "string-list.h"
 #include "trace2.h"
-
-/*
- * How many files this process writes before it looks again whether their
- * directories are where they were.
- */
-#define WRITES_PER_LOOK 256
 
 static struct parallel_checkout parallel_checkout;
 
@@ -71,8 +66,8 @@ static void init_parallel_checkout(struct parallel_checkout *pc,
 	signal(SIGCHLD, SIG_DFL);
 
 	trace2_region_enter("pcheckout", "main", the_repository);
-	pc->one_by_one = !!(flags & PARALLEL_CHECKOUT_ONE_BY_ONE);
-	pc->sequential = why_sequential(pc);
+	pc->sequential = why_sequential(pc,
+					flags & PARALLEL_CHECKOUT_ONE_BY_ONE);
 	if (pc->sequential)
 		trace2_data_string("pcheckout", the_repository, "sequential",
 				   pc->sequential);
@@ -235,28 +230,23 @@ int parallel_checkout_write(struct cache_entry *ce, const struct conv_attrs *ca,
 		.nr_checkouts = nr_checkouts,
 	};
 	struct checkout_result result;
-	enum entry_class class;
 
-	if (state != pc->state || pc->one_by_one || pc_prepare_root(pc))
+	if (state != pc->state || pc_prepare_root(pc) ||
+	    classify_cleared(pc, &entry, ca) != ENTRY_ORDINARY)
 		return -1;
 	if (!pc->is_writing) {
 		if (writer_open(&pc->writer, the_repository, pc->root,
 				state->refresh_cache))
 			return -1;
+		prepare_objects(the_repository);
 		pc->is_writing = 1;
 	}
 
 	/*
-	 * Filters, and the checkout of a submodule, may move directories.
-	 * Without these, it is as for a worker, which looks again when a batch
-	 * begins.
+	 * Filters, merge drivers, and the checkout of a submodule may have
+	 * moved the directory.
 	 */
-	class = classify_cleared(pc, &entry, ca);
-	if (class != ENTRY_ORDINARY || ++pc->writes % WRITES_PER_LOOK == 0)
-		writer_begin_batch(&pc->writer);
-	if (class != ENTRY_ORDINARY)
-		return -1;
-
+	dirs_look_again(&pc->writer.dirs);
 	pc_set_path(pc, &entry);
 	writer_write(&pc->writer, &entry.item, &result);
 	dirs_keep_current(&pc->writer.dirs);

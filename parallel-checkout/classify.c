@@ -34,6 +34,7 @@ static int can_be_read(struct repository *repo, const struct object_id *oid)
 	void *buf = NULL;
 	int ret;
 
+	prepare_objects(repo);
 	oi.contentp = &buf;
 	be_silent(&silence);
 	ret = !object_info_here(repo, oid, &oi, OBJECT_INFO_LOOKUP_REPLACE);

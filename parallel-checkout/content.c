@@ -24,7 +24,7 @@
 #endif
 
 /* Loose blobs that are larger may not fit in memory; entry.c streams them. */
-#define MAX_LOOSE_IN_CORE (16 * 1024 * 1024)
+#define MAX_LOOSE_IN_CORE (1024 * 1024)
 
 static int is_big(const struct checkout_writer *writer, size_t size)
 {

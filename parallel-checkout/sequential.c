@@ -190,7 +190,7 @@ static int is_configured_by_tracked_files(const struct parallel_checkout *pc)
 	return search.found;
 }
 
-const char *why_sequential(const struct parallel_checkout *pc)
+const char *why_sequential(const struct parallel_checkout *pc, int one_by_one)
 {
 	if (pc->config.nr == 1)
 		return "checkout.workers is 1";
@@ -200,7 +200,7 @@ const char *why_sequential(const struct parallel_checkout *pc)
 		return "only files that exist are written";
 	if (!pc->config.nr && ignore_case)
 		return "core.ignoreCase is set";
-	if (!pc->config.nr && pc->one_by_one)
+	if (!pc->config.nr && one_by_one)
 		return "somebody may wait for each file";
 	if (is_prefix_in_place(pc))
 		return "the prefix is the working tree";

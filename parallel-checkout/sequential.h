@@ -11,7 +11,8 @@ struct parallel_checkout;
 
 /*
  * Why is no entry of this command for workers? Returns NULL if some may be, or
- * a word for trace2. To be asked before anything is removed or written.
+ * a word for trace2. To be asked before anything is removed or written;
+ * `one_by_one` if the entries are named by somebody who may wait for each file.
  *
  * A command is sequential if the user says so (checkout.workers=1); if the
  * result depends on the order in which files are written, as it does where
@@ -20,6 +21,6 @@ struct parallel_checkout;
  * names that differ in case are the same and nobody has asked for workers; and
  * if only what exists is to be replaced, which has to be looked at anyway.
  */
-const char *why_sequential(const struct parallel_checkout *pc);
+const char *why_sequential(const struct parallel_checkout *pc, int one_by_one);
 
 #endif /* PARALLEL_CHECKOUT_SEQUENTIAL_H */

@@ -5,6 +5,7 @@
 #include "git-compat-util.h"
 #include "packfile.h"
 #include "parallel-checkout/silence.h"
+#include "repository.h"
 
 static unsigned long complaints;
 
@@ -42,4 +43,14 @@ int object_info_here(struct repository *repo, const struct object_id *oid,
 {
 	return odb_read_object_info_extended(repo->objects, oid, oi, flags |
 					     OBJECT_INFO_SKIP_FETCH_OBJECT);
+}
+
+void prepare_objects(struct repository *repo)
+{
+	struct object_id oid = *repo->hash_algo->null_oid;
+
+	/* What nobody has is looked for everywhere. */
+	memset(oid.hash, 0xff, repo->hash_algo->rawsz);
+	object_info_here(repo, &oid, NULL, OBJECT_INFO_LOOKUP_REPLACE |
+			 OBJECT_INFO_QUICK);
 }

@@ -44,4 +44,11 @@ void forget_bad_objects(struct repository *repo);
 int object_info_here(struct repository *repo, const struct object_id *oid,
 		     struct object_info *oi, unsigned int flags);
 
+/*
+ * Some complaints are made only once, when something is loaded that is needed
+ * to find objects, such as alternates and packs. Have them made now, if they
+ * were not, before anybody is silent.
+ */
+void prepare_objects(struct repository *repo);
+
 #endif /* PARALLEL_CHECKOUT_SILENCE_H */

@@ -94,7 +94,7 @@ struct parallel_checkout {
 	/* Why no entry is accepted; NULL if they are. */
 	const char *sequential;
 
-	unsigned attrs_from_index : 1, replaces_unknown : 1, one_by_one : 1;
+	unsigned attrs_from_index : 1, replaces_unknown : 1;
 	unsigned may_filter : 1;	/* there are filters for workers */
 	unsigned filters_stopped : 1;	/* one that is required has failed */
 	struct strset filters;		/* commands that were met */
@@ -130,10 +130,9 @@ struct parallel_checkout {
 
 	struct checkout_donors donors;
 
-	/* Makes files for entry.c; `writes` is how many since its last look. */
+	/* Makes files for entry.c. */
 	struct checkout_writer writer;
 	unsigned is_writing : 1;	/* it is open */
-	unsigned int writes;
 
 	/*
 	 * state->base_dir up to its last slash, and what comes after that,

@@ -17,8 +17,7 @@
 
 /*
  * Run the filter of the item on its content. Returns CHECKOUT_PENDING if there
- * is something to be written then. To complain is not for us, so nothing may be
- * said.
+ * is something to be written then, and nothing was said.
  */
 static enum checkout_status run_filter(struct checkout_writer *writer,
 				       const struct checkout_item *item,
@@ -229,10 +228,7 @@ void writer_begin_batch(struct checkout_writer *writer)
 			dirs_forget(&writer->donors[i].dirs);
 }
 
-/*
- * A removal cannot find anything in its way. As in entry.c, it is no error if
- * the file, or its directory, is missing.
- */
+/* As in entry.c, it is no error if the file, or its directory, is missing. */
 static enum checkout_status remove_item(struct checkout_writer *writer,
 					const struct checkout_item *item)
 {
@@ -250,10 +246,8 @@ static enum checkout_status remove_item(struct checkout_writer *writer,
 			CHECKOUT_COLLIDED : CHECKOUT_WRITTEN;
 
 	/*
-	 * unlink() looks the name up while it holds the lock of the directory.
-	 * On a network file system, that keeps all others waiting for a round
-	 * trip. With the name looked up beforehand, it is in the kernel's
-	 * cache.
+	 * unlink() looks the name up with the directory locked, which keeps all
+	 * others waiting for a round trip, unless the name is in the cache.
 	 */
 	if (!dirs_lstat(&writer->dirs, name, &st) &&
 	    !dirs_unlink(&writer->dirs, name))
@@ -340,10 +334,8 @@ static enum checkout_status write_item(struct checkout_writer *writer,
 	}
 
 	/*
-	 * Nothing is removed or created before the content is there, unless it
-	 * is streamed, so that what cannot be read changes nothing. An entry on
-	 * which anything would have been said is not written, so that entry.c
-	 * can say it.
+	 * What cannot be read changes nothing, unless it is streamed. An entry
+	 * on which anything would have been said is left to entry.c.
 	 */
 	be_silent(&silence);
 	err = content_load(content, writer, item);

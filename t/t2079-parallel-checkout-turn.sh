@@ -261,6 +261,92 @@ do
 		)
 	'
 
+	test_expect_success "a merge driver moves the directory ($options)" '
+		rm -rf case moved &&
+		git init case &&
+		(
+			cd case &&
+			mkdir d &&
+			for f in a b c
+			do
+				echo $f >d/$f || return 1
+			done &&
+			echo "d/b merge=moves" >.gitattributes &&
+			git add . &&
+			git commit -q -m files &&
+			test_when_finished "rm -rf moved" &&
+			for stage in 1 2 3
+			do
+				oid=$(echo $stage | git hash-object -w --stdin) &&
+				echo "100644 $oid $stage	d/b" || return 1
+			done >stages &&
+			git rm -q --cached d/b &&
+			git update-index --index-info <stages &&
+			rm -r d &&
+			git $options -c merge.moves.driver="mv d ../moved; mkdir d" \
+				checkout -m -- . &&
+			test_path_is_file d/b &&
+			test_path_is_file d/c &&
+			test_path_is_missing ../moved/b &&
+			test_path_is_missing ../moved/c
+		)
+	'
+
+	test_expect_success "a clean filter moves the directory ($options)" '
+		rm -rf case moved &&
+		git init case &&
+		(
+			cd case &&
+			mkdir d &&
+			for f in a b c
+			do
+				echo $f >d/$f || return 1
+			done &&
+			echo "d/b filter=moves" >.gitattributes &&
+			git add . &&
+			git commit -q -m files &&
+			test-tool chmtime =+86400 d/b &&
+			git update-index --refresh &&
+			rm d/a d/c &&
+			git $options \
+				-c filter.moves.clean="cat; mv d ../moved; mkdir d" \
+				checkout-index -f -a &&
+			test_path_is_file ../moved/a &&
+			test_path_is_file d/c &&
+			test_path_is_missing ../moved/c
+		)
+	'
+
+	test_expect_success "a submodule moves the directory ($options)" '
+		rm -rf case moved &&
+		git init case &&
+		git init case/d/m &&
+		(
+			cd case &&
+			echo "f filter=moves" >d/m/.gitattributes &&
+			echo f >d/m/f &&
+			git -C d/m add . &&
+			git -C d/m commit -q -m files &&
+			git submodule add ./d/m d/m &&
+			git submodule absorbgitdirs &&
+			echo a >d/a &&
+			echo z >d/z &&
+			git add . &&
+			git commit -q -m files &&
+			rm d/a d/z d/m/f &&
+			write_script .git/move <<-EOF &&
+			mv "$(pwd)/d" "$(pwd)/../moved" &&
+			mkdir "$(pwd)/d" &&
+			cp -R "$(pwd)/../moved/m" "$(pwd)/d/m"
+			EOF
+			git -C d/m config filter.moves.smudge \
+				"cat; \"$(pwd)/.git/move\"" &&
+			git $options checkout --recurse-submodules -f HEAD -- . &&
+			test_path_is_file d/z &&
+			test_path_is_missing ../moved/z
+		)
+	'
+
 	test_expect_success ULIMIT_FILE_DESCRIPTORS "descriptors are left to entry.c ($options)" '
 		rm -rf case &&
 		git init case &&
@@ -276,6 +362,39 @@ do
 			mkdir -p ${deep}x/$deep &&
 			(ulimit -n 32 && git $options reset -q --hard) &&
 			test_path_is_file ${deep}x
+		)
+	'
+done
+
+for workers in 0 1 2
+do
+	test_expect_success "what is only said once is said (checkout.workers=$workers)" '
+		rm -rf case &&
+		git init case &&
+		(
+			cd case &&
+			test_commit x &&
+			rm x.t &&
+			mkdir -p .git/refs/replace &&
+			git rev-parse HEAD >.git/refs/replace/badname &&
+			echo /nowhere >.git/objects/info/alternates &&
+			git -c checkout.workers=$workers checkout-index -a 2>err &&
+			test_grep "bad replace ref name: badname" err &&
+			test_grep "object directory /nowhere does not exist" err
+		)
+	'
+
+	test_expect_success "a loose blob is streamed if there is no memory (checkout.workers=$workers)" '
+		rm -rf case &&
+		git init case &&
+		(
+			cd case &&
+			test-tool genrandom x 12000000 >large &&
+			git add large &&
+			mv large expect &&
+			GIT_ALLOC_LIMIT=4m git -c checkout.workers=$workers \
+				checkout-index -a &&
+			test_cmp_bin expect large
 		)
 	'
 done
