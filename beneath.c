@@ -4,66 +4,18 @@
  */
 #include "git-compat-util.h"
 #include "dirs.h"
+#include "symlinks.h"
 #include "wrapper.h"
 
-/*
- * The directory of the last operation. The next one is most often in the same,
- * and uses its handle again if that is what the path still leads to: what was
- * moved away is not to be written to at its new place. Whatever has become of
- * the path, the handle is of a directory that was reached through no symbolic
- * link, so the look at the path need not be a walk.
- */
+/* The next operation is most often in the directory of the last one. */
 static struct {
 	struct dir_handles dirs;
-	struct strbuf path;	/* without a slash at the end; empty: none */
-	size_t root_len;
-	dev_t dev;
-	ino_t ino;
+	struct strbuf root;
+	unsigned is_open : 1;
 } last = {
 	.dirs = DIR_HANDLES_INIT,
-	.path = STRBUF_INIT,
+	.root = STRBUF_INIT,
 };
-
-#ifndef NO_OPENAT
-
-static int is_last(const char *path, size_t len, size_t root_len)
-{
-	struct stat st;
-
-	return len == last.path.len && root_len == last.root_len &&
-		!memcmp(path, last.path.buf, len) &&
-		!lstat(last.path.buf, &st) &&
-		st.st_dev == last.dev && st.st_ino == last.ino;
-}
-
-static void remember(const char *path, size_t len, size_t root_len)
-{
-	struct stat st;
-
-	dirs_keep_current(&last.dirs);
-	if (dirs_fstat(&last.dirs, &st))
-		return;
-	strbuf_add(&last.path, path, len);
-	last.root_len = root_len;
-	last.dev = st.st_dev;
-	last.ino = st.st_ino;
-}
-
-#else
-
-/* To walk is to look at the directories, which is what should be done. */
-static int is_last(const char *path UNUSED, size_t len UNUSED,
-		   size_t root_len UNUSED)
-{
-	return 0;
-}
-
-static void remember(const char *path UNUSED, size_t len UNUSED,
-		     size_t root_len UNUSED)
-{
-}
-
-#endif
 
 /*
  * Make the directory of the path the current one in last.dirs, and return the
@@ -71,38 +23,27 @@ static void remember(const char *path UNUSED, size_t len UNUSED,
  */
 static const char *enter(const char *path, size_t base_len)
 {
-	size_t len = strlen(path), root_len, name_at, dir_end, dir_len;
-	int ret;
+	size_t len = strlen(path);
+	size_t root_len = base_len < len ? base_len : len;
 
 	/* As for a system call with the whole path. */
 	if (len >= PATH_MAX) {
 		errno = ENAMETOOLONG;
 		return NULL;
 	}
-	for (root_len = base_len < len ? base_len : len; root_len; root_len--)
-		if (is_dir_sep(path[root_len - 1]))
-			break;
-	for (name_at = len; name_at > root_len; name_at--)
-		if (is_dir_sep(path[name_at - 1]))
-			break;
-	dir_end = name_at > root_len ? name_at - 1 : root_len;
-	dir_len = dir_end - root_len;
-	if (dir_len && is_last(path, dir_end, root_len))
-		return path + name_at;
-
-	dirs_release(&last.dirs);
-	strbuf_reset(&last.path);
-	strbuf_add(&last.path, path, root_len);
-	ret = dirs_open_root(&last.dirs, last.path.buf);
-	strbuf_reset(&last.path);
-	if (ret)
-		return NULL;
-
-	if (dirs_enter(&last.dirs, path + root_len, dir_len, 0))
-		return NULL;
-	if (dir_len)
-		remember(path, dir_end, root_len);
-	return path + name_at;
+	while (root_len && !is_dir_sep(path[root_len - 1]))
+		root_len--;
+	if (!last.is_open || root_len != last.root.len ||
+	    memcmp(path, last.root.buf, root_len)) {
+		dirs_release(&last.dirs);
+		strbuf_reset(&last.root);
+		strbuf_add(&last.root, path, root_len);
+		last.dirs.may_move = 1;
+		last.is_open = !dirs_open_root(&last.dirs, last.root.buf);
+		if (!last.is_open)
+			return NULL;
+	}
+	return dirs_enter(&last.dirs, path + root_len, 0);
 }
 
 int beneath_open(const char *path, size_t base_len)
@@ -152,8 +93,12 @@ int beneath_unlink(const char *path, size_t base_len)
 int beneath_rmdir(const char *path, size_t base_len)
 {
 	const char *name = enter(path, base_len);
+	int ret = name ? dirs_rmdir(&last.dirs, name) : -1;
 
-	return name ? dirs_rmdir(&last.dirs, name) : -1;
+	/* As lstat_cache_aware_rmdir() does. */
+	if (!ret)
+		invalidate_lstat_cache();
+	return ret;
 }
 
 #endif /* NO_OPENAT */

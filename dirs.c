@@ -3,17 +3,8 @@
  * Walk a working tree by directory handles; see dirs.h for the why.
  */
 #include "git-compat-util.h"
+#include "dir.h"
 #include "dirs.h"
-
-/*
- * verify_path() lets no path with such a component into the index, so nobody
- * should ask for one.
- */
-static int is_bad_component(const char *name, size_t len)
-{
-	return !len || (name[0] == '.' &&
-			(len == 1 || (len == 2 && name[1] == '.')));
-}
 
 #ifndef NO_OPENAT
 
@@ -27,6 +18,10 @@ static int is_bad_component(const char *name, size_t len)
 
 /* A file system that is always interrupted has to end in an error at last. */
 #define CREATE_ATTEMPTS 16
+
+#ifndef EFTYPE
+#define EFTYPE EMLINK
+#endif
 
 /* Returns -1 if there are none between the root and the current directory. */
 static int close_parents(struct dir_handles *dirs)
@@ -45,11 +40,11 @@ static int close_parents(struct dir_handles *dirs)
 	return ret;
 }
 
-static void push_level(struct dir_handles *dirs, int fd, unsigned made)
+static void push_level(struct dir_handles *dirs, int fd)
 {
 	struct dir_level *level;
 
-	if (dirs->nr > MAX_OPEN_LEVELS) {
+	if (dirs->nr > (dirs->may_move ? 1 : MAX_OPEN_LEVELS)) {
 		level = &dirs->level[dirs->nr - 1];
 		close(level->fd);
 		level->fd = -1;
@@ -58,7 +53,6 @@ static void push_level(struct dir_handles *dirs, int fd, unsigned made)
 	level = &dirs->level[dirs->nr++];
 	level->fd = fd;
 	level->path_len = dirs->path.len;
-	level->made = made;
 }
 
 static void pop_level(struct dir_handles *dirs)
@@ -78,7 +72,7 @@ int dirs_open_root(struct dir_handles *dirs, const char *root)
 
 	if (*root && fd < 0)
 		return -1;
-	push_level(dirs, fd, 0);
+	push_level(dirs, fd);
 	return 0;
 }
 
@@ -102,26 +96,33 @@ static int current_fd(const struct dir_handles *dirs)
 	return dirs->level[dirs->nr - 1].fd;
 }
 
-void dirs_look_again(struct dir_handles *dirs)
+/* Does the path of the current directory still lead to it? */
+static int is_in_place(const struct dir_handles *dirs)
 {
 	struct stat here, there;
 
-	if (dirs->nr > 1 &&
-	    (fstat(current_fd(dirs), &here) ||
-	     fstatat(dirs->level[0].fd, dirs->path.buf, &there,
-		     AT_SYMLINK_NOFOLLOW) ||
-	     here.st_dev != there.st_dev || here.st_ino != there.st_ino))
-		dirs_forget(dirs);
+	return !fstat(current_fd(dirs), &here) &&
+		!fstatat(dirs->level[0].fd, dirs->path.buf, &there,
+			 AT_SYMLINK_NOFOLLOW) &&
+		here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-/* Not all systems say ELOOP of a symbolic link that must not be followed. */
-static int is_link_error(int err)
+/*
+ * Climb to the deepest level that path[0..len) is, or is beneath, and whose
+ * handle is of use. The root always qualifies.
+ */
+static void climb(struct dir_handles *dirs, const char *path, size_t len)
 {
-#ifdef EFTYPE
-	if (err == EFTYPE)	/* open(2) of NetBSD */
-		return 1;
-#endif
-	return err == EMLINK;	/* open(2) of FreeBSD */
+	const struct strbuf *cur = &dirs->path;
+
+	while (dirs->nr > 1 &&
+	       (current_fd(dirs) < 0 || cur->len > len ||
+		memcmp(cur->buf, path, cur->len) ||
+		(cur->len < len && path[cur->len] != '/')))
+		pop_level(dirs);
+	if (dirs->may_move && dirs->nr > 1 &&
+	    (cur->len < len || !(dirs->in_place || is_in_place(dirs))))
+		dirs_forget(dirs);
 }
 
 /*
@@ -136,11 +137,14 @@ static int open_in_current(struct dir_handles *dirs, const char *name,
 	int fd;
 
 	do
-		fd = openat(current_fd(dirs), name, flags | O_CLOEXEC, mode);
+		fd = openat(current_fd(dirs), name,
+			    flags | O_NOFOLLOW | O_CLOEXEC, mode);
 	while (fd < 0 && ((errno == EINTR && !(flags & O_CREAT)) ||
 			  ((errno == EMFILE || errno == ENFILE) &&
 			   !close_parents(dirs))));
-	if (fd < 0 && (flags & O_NOFOLLOW) && is_link_error(errno))
+
+	/* what FreeBSD and NetBSD say of a symbolic link */
+	if (fd < 0 && (errno == EMLINK || errno == EFTYPE))
 		errno = ELOOP;
 	return fd;
 }
@@ -148,63 +152,15 @@ static int open_in_current(struct dir_handles *dirs, const char *name,
 /* Enter `name` in the current directory; the component is already in `path`. */
 static int descend(struct dir_handles *dirs, const char *name, int make)
 {
-	const struct dir_level *parent = &dirs->level[dirs->nr - 1];
-	unsigned made = 0;
-	int fd;
+	int fd = open_in_current(dirs, name, HANDLE_FLAGS, 0);
 
-	/* In a directory of our own making there is most likely nothing. */
-	if (make && parent->made && !mkdirat(parent->fd, name, 0777))
-		made = 1;
-
-	fd = open_in_current(dirs, name, HANDLE_FLAGS | O_NOFOLLOW, 0);
-	if (fd < 0 && errno == ENOENT && make && !made) {
-		/*
-		 * Another worker may be doing the same; then this directory
-		 * is no less welcome.
-		 */
-		if (!mkdirat(parent->fd, name, 0777))
-			made = 1;
-		else if (errno != EEXIST)
-			return -1;
-		fd = open_in_current(dirs, name, HANDLE_FLAGS | O_NOFOLLOW, 0);
-	}
+	/* What another worker makes at the same time is no less welcome. */
+	if (fd < 0 && errno == ENOENT && make &&
+	    (!dirs_mkdir(dirs, name) || errno == EEXIST))
+		fd = open_in_current(dirs, name, HANDLE_FLAGS, 0);
 	if (fd < 0)
 		return -1;
-	push_level(dirs, fd, made);
-	return 0;
-}
-
-int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
-	       int make)
-{
-	struct strbuf *cur = &dirs->path;
-
-	/*
-	 * Climb to the deepest level that the path is beneath and that is
-	 * still open. The root always qualifies.
-	 */
-	while (dirs->nr > 1 &&
-	       (current_fd(dirs) < 0 || cur->len > len ||
-		memcmp(cur->buf, path, cur->len) ||
-		(cur->len < len && path[cur->len] != '/')))
-		pop_level(dirs);
-
-	while (cur->len < len) {
-		size_t parent_len = cur->len;
-		size_t name_at = parent_len ? parent_len + 1 : 0;
-		const char *slash = memchr(path + name_at, '/', len - name_at);
-		size_t end = slash ? (size_t)(slash - path) : len;
-
-		if (is_bad_component(path + name_at, end - name_at)) {
-			errno = EINVAL;
-			return -1;
-		}
-		strbuf_add(cur, path + parent_len, end - parent_len);
-		if (descend(dirs, cur->buf + name_at, make)) {
-			strbuf_setlen(cur, parent_len);
-			return -1;
-		}
-	}
+	push_level(dirs, fd);
 	return 0;
 }
 
@@ -231,8 +187,8 @@ int dirs_create(struct dir_handles *dirs, const char *name, int access,
 	int fd = -1;
 
 	for (int i = 0; i < CREATE_ATTEMPTS; i++) {
-		fd = open_in_current(dirs, name, access | O_CREAT | O_EXCL |
-				     O_NOFOLLOW, mode);
+		fd = open_in_current(dirs, name, access | O_CREAT | O_EXCL,
+				     mode);
 		if (fd >= 0 || errno != EINTR)
 			break;
 		if (undo_creation(dirs, name)) {
@@ -245,7 +201,7 @@ int dirs_create(struct dir_handles *dirs, const char *name, int access,
 
 int dirs_open(struct dir_handles *dirs, const char *name, int flags)
 {
-	return open_in_current(dirs, name, O_RDONLY | O_NOFOLLOW | flags, 0);
+	return open_in_current(dirs, name, O_RDONLY | flags, 0);
 }
 
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)
@@ -253,32 +209,23 @@ int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st)
 	return fstatat(current_fd(dirs), name, st, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Is this a symbolic link to the target? */
-static int is_link_to(struct dir_handles *dirs, const char *name,
-		      const char *target)
-{
-	size_t len = strlen(target);
-	char *buf = xmalloc(len + 1);
-	int ret = readlinkat(current_fd(dirs), name, buf, len + 1) ==
-		(ssize_t)len && !memcmp(buf, target, len);
-
-	free(buf);
-	return ret;
-}
-
 int dirs_symlink(struct dir_handles *dirs, const char *target,
 		 const char *name)
 {
-	int ret = symlinkat(target, current_fd(dirs), name);
+	char found[PATH_MAX];
+	size_t len = strlen(target);
+	int attempts = 0, ret;
 
-	for (int i = 1; ret && errno == EINTR && i < CREATE_ATTEMPTS; i++) {
+	do
 		ret = symlinkat(target, current_fd(dirs), name);
+	while (ret && errno == EINTR && ++attempts < CREATE_ATTEMPTS);
 
-		/* The attempt that was interrupted may have made it. */
-		if (ret && errno == EEXIST) {
-			ret = is_link_to(dirs, name, target) ? 0 : -1;
-			errno = EEXIST;
-		}
+	/* An attempt that was interrupted may have made it. */
+	if (ret && errno == EEXIST && attempts) {
+		if (readlinkat(current_fd(dirs), name, found, sizeof(found)) ==
+		    (ssize_t)len && !memcmp(found, target, len))
+			return 0;
+		errno = EEXIST;
 	}
 	return ret;
 }
@@ -298,21 +245,7 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name)
 	return unlinkat(current_fd(dirs), name, AT_REMOVEDIR);
 }
 
-int dirs_fstat(const struct dir_handles *dirs, struct stat *st)
-{
-	return fstat(current_fd(dirs), st);
-}
-
-void dirs_keep_current(struct dir_handles *dirs)
-{
-	close_parents(dirs);
-}
-
 #else /* NO_OPENAT */
-
-void dirs_keep_current(struct dir_handles *dirs UNUSED)
-{
-}
 
 int dirs_open_root(struct dir_handles *dirs, const char *root)
 {
@@ -342,73 +275,43 @@ void dirs_forget(struct dir_handles *dirs)
 	strbuf_reset(&dirs->path);
 }
 
-void dirs_look_again(struct dir_handles *dirs)
-{
-	dirs_forget(dirs);
-}
-
 /*
- * The path of `name` in the current directory; valid until the next call. When
- * asked for the same once more, it only copies bytes, as it may have to in the
- * handler of a signal.
+ * The path of `name` in the current directory, or of that if it is ""; valid
+ * until the next call. When asked for the same once more, it only copies bytes,
+ * as it may have to in the handler of a signal.
  */
 static const char *whole_path(struct dir_handles *dirs, const char *name)
 {
 	strbuf_reset(&dirs->whole);
 	strbuf_addbuf(&dirs->whole, &dirs->root);
 	strbuf_addbuf(&dirs->whole, &dirs->path);
-	if (dirs->path.len)
+	if (dirs->path.len && *name)
 		strbuf_addch(&dirs->whole, '/');
 	strbuf_addstr(&dirs->whole, name);
 	return dirs->whole.buf;
 }
 
-/* Is this a directory, and no symbolic link? Sets errno if not. */
-static int is_real_dir(const char *path)
+/* Entries come by directory; look at all of the path when that changes. */
+static void climb(struct dir_handles *dirs, const char *path, size_t len)
 {
-	struct stat st;
-
-	if (lstat(path, &st))
-		return 0;
-	errno = ENOTDIR;
-	return S_ISDIR(st.st_mode);
+	if (dirs->may_move || len != dirs->path.len ||
+	    memcmp(dirs->path.buf, path, len))
+		dirs_forget(dirs);
 }
 
-int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
-	       int make)
+/* Look at the last component of the current directory. */
+static int descend(struct dir_handles *dirs, const char *name UNUSED, int make)
 {
-	struct strbuf dir = STRBUF_INIT;
-	size_t end = 0;
-	int ret = 0;
+	struct stat st;
+	int ret = dirs_lstat(dirs, "", &st);
 
-	/* Entries come by directory, and that was looked at a moment ago. */
-	if (len && len == dirs->path.len && !memcmp(dirs->path.buf, path, len))
-		return 0;
-
-	strbuf_addbuf(&dir, &dirs->root);
-	while (!ret && end < len) {
-		size_t name_at = end + !!end;
-		const char *slash = memchr(path + name_at, '/', len - name_at);
-		size_t next = slash ? (size_t)(slash - path) : len;
-
-		if (is_bad_component(path + name_at, next - name_at)) {
-			errno = EINVAL;
-			ret = -1;
-			break;
-		}
-		strbuf_add(&dir, path + end, next - end);
-		end = next;
-		if (is_real_dir(dir.buf))
-			continue;
-		if (errno != ENOENT || !make ||
-		    (mkdir(dir.buf, 0777) && errno != EEXIST) ||
-		    !is_real_dir(dir.buf))
-			ret = -1;
+	if (ret && errno == ENOENT && make &&
+	    (!dirs_mkdir(dirs, "") || errno == EEXIST))
+		ret = dirs_lstat(dirs, "", &st);
+	if (!ret && !S_ISDIR(st.st_mode)) {
+		errno = ENOTDIR;
+		ret = -1;
 	}
-	strbuf_reset(&dirs->path);
-	if (!ret)
-		strbuf_add(&dirs->path, path, len);
-	strbuf_release(&dir);
 	return ret;
 }
 
@@ -436,6 +339,11 @@ int dirs_symlink(struct dir_handles *dirs, const char *target,
 	return symlink(target, whole_path(dirs, name));
 }
 
+int dirs_mkdir(struct dir_handles *dirs, const char *name)
+{
+	return mkdir(whole_path(dirs, name), 0777);
+}
+
 int dirs_unlink(struct dir_handles *dirs, const char *name)
 {
 	return unlink(whole_path(dirs, name));
@@ -447,3 +355,28 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name)
 }
 
 #endif /* NO_OPENAT */
+
+const char *dirs_enter(struct dir_handles *dirs, const char *path, int make)
+{
+	struct strbuf *cur = &dirs->path;
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? slash - path : 0;
+
+	climb(dirs, path, len);
+	while (cur->len < len) {
+		size_t parent_len = cur->len;
+		size_t name_at = parent_len ? parent_len + 1 : 0;
+		const char *end = strchr(path + name_at, '/');
+		const char *name;
+
+		strbuf_add(cur, path + parent_len, end - path - parent_len);
+		name = cur->buf + name_at;
+		errno = EINVAL;		/* cf. verify_path() */
+		if (!*name || is_dot_or_dotdot(name) ||
+		    descend(dirs, name, make)) {
+			strbuf_setlen(cur, parent_len);
+			return NULL;
+		}
+	}
+	return slash ? slash + 1 : path;
+}

@@ -3,37 +3,33 @@
 #define DIRS_H
 
 /*
- * Safe paths: operations in a working tree that do not go through a symbolic
- * link, by handles of directories, or on whole paths at the end of this file.
+ * Operations in a working tree that do not go through a symbolic link.
  *
  * A path below the root is walked one component at a time, from the handle of
- * one directory to that of the next, and never through a symbolic link. What is
- * done in a directory is done relative to its handle. So a symbolic link that
- * takes a directory's place at any moment (because two paths collide, or
- * because somebody means harm) cannot redirect an operation to another place;
- * cf. CVE-2021-21300. Since the handles of the current directory and its
- * parents are kept, a walk costs fewer look-ups than whole paths would; a
- * single operation, as of the functions at the end, costs more. When there are
- * no descriptors left, the parents' are given up.
+ * one directory to that of the next, and what is done in a directory is done
+ * relative to its handle. So a symbolic link that takes a directory's place at
+ * any moment (because two paths collide, or because somebody means harm) cannot
+ * redirect an operation to another place; cf. CVE-2021-21300. Since the handles
+ * of the current directory and its parents are kept, a walk costs fewer
+ * look-ups than whole paths would.
  *
  * openat2(2) would find a directory in one call. It is not used: layers that
  * keep the current directory or names to themselves, like PRoot, do not know
- * it, and it would go past them to another place; a sandbox may kill who calls
- * it; and the calls that it saves are cheap.
+ * it, so it would go past them to another place; and a sandbox may kill who
+ * calls it.
  *
- * Where the platform has no openat() and kin (NO_OPENAT), the same interface
- * works with whole paths. A walk then looks at the leading directories, which
- * may be too early; a single operation leaves that to its caller.
+ * With NO_OPENAT, the same interface works with whole paths. A walk then looks
+ * at the leading directories, which may be too early.
  */
 
 #include "strbuf.h"
 
 /*
- * A handle is only ever used as the directory argument of the *at() functions,
- * for which Linux has O_PATH and POSIX O_SEARCH: they also work for directories
- * that we may search but not read, as whole paths do. Without either, use whole
- * paths. So do it where git-compat-util.h translates the modes of files, which
- * it does for lstat() and not for fstatat().
+ * For the directory argument of the *at() functions, Linux has O_PATH and POSIX
+ * has O_SEARCH: they also work for directories that we may search but not read,
+ * as whole paths do. Without either, use whole paths. So do it where
+ * git-compat-util.h translates the modes of files, which it does for lstat()
+ * and not for fstatat().
  */
 #if !defined(O_PATH) && defined(O_SEARCH)
 #define O_PATH O_SEARCH
@@ -45,14 +41,10 @@
 struct dir_level {
 	int fd;			/* -1 if it was closed to spare descriptors */
 	size_t path_len;	/* of its path in dir_handles.path */
-	unsigned made : 1;	/* by us, so it was empty a moment ago */
 };
 
 struct dir_handles {
-	/*
-	 * The current directory, relative to the root, without a slash at the
-	 * end. Empty for the root itself.
-	 */
+	/* The current directory, relative to the root; "" for the root. */
 	struct strbuf path;
 
 	/* level[0] is the root, level[nr - 1] the current directory. */
@@ -60,9 +52,17 @@ struct dir_handles {
 	size_t nr, alloc;
 
 	/*
-	 * NO_OPENAT only: the root's path, with a slash at the end, or "", and
-	 * that of what was last asked for.
+	 * Set by those who do single operations, between which a directory may
+	 * be moved away, which is still the same one for who has a handle
+	 * of it. dirs_enter() then only uses the directory's own handle,
+	 * if its path still leads there, and keeps no handles of its parents.
 	 */
+	unsigned may_move : 1;
+
+	/* With `may_move`: the caller knows that it still does. */
+	unsigned in_place : 1;
+
+	/* NO_OPENAT only: the root with its slash, and the last path used. */
 	struct strbuf root, whole;
 };
 
@@ -84,30 +84,19 @@ void dirs_release(struct dir_handles *dirs);
 
 /*
  * Forget all handles but the root's, so that the next dirs_enter() looks at
- * every component again. To be called from time to time: a directory that
- * somebody moves away is still the same directory for who has a handle of it,
- * wherever it is now.
+ * every component again. To be called from time to time unless `may_move`.
  */
 void dirs_forget(struct dir_handles *dirs);
 
 /*
- * The same, unless the path of the current directory still leads to it; that
- * takes an lstat().
- */
-void dirs_look_again(struct dir_handles *dirs);
-
-/*
- * Make path[0..len) the current directory. It is relative to the root, without
- * a slash at either end, and with len == 0 it is the root. Components that do
- * not exist are made with mode 0777 less the umask if `make` says so, and are
- * an error (ENOENT) otherwise.
+ * Make the directory of `path`, which is relative to the root, the current one.
+ * Components that do not exist are made with mode 0777 less the umask if `make`
+ * says so, and are an error (ENOENT) otherwise.
  *
- * Returns 0, or -1 with errno set. ENOTDIR or ELOOP mean that a component is
- * there and is no directory. On error the current directory is one of the
- * leading directories of the path.
+ * Returns the last component, for the functions below, or NULL with errno set.
+ * ENOTDIR or ELOOP mean that a leading component is there and is no directory.
  */
-int dirs_enter(struct dir_handles *dirs, const char *path, size_t len,
-	       int make);
+const char *dirs_enter(struct dir_handles *dirs, const char *path, int make);
 
 /*
  * The following work on `name`, a single component, in the current directory.
@@ -136,45 +125,25 @@ int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st);
  */
 int dirs_symlink(struct dir_handles *dirs, const char *target,
 		 const char *name);
+int dirs_mkdir(struct dir_handles *dirs, const char *name);
 int dirs_unlink(struct dir_handles *dirs, const char *name);
 int dirs_rmdir(struct dir_handles *dirs, const char *name);
 
-#ifndef NO_OPENAT
-int dirs_mkdir(struct dir_handles *dirs, const char *name);
-
-/* Fill in what fstat() says of the current directory, and return that. */
-int dirs_fstat(const struct dir_handles *dirs, struct stat *st);
-#endif
-
 /*
- * Give up all handles but the root's and that of the current directory. To
- * climb out of that then means to walk from the root again.
- */
-void dirs_keep_current(struct dir_handles *dirs);
-
-/*
- * System calls on whole paths in a working tree (in beneath.c) that do not go
- * through a symbolic link, whatever anybody does to the leading directories
- * meanwhile.
- *
- * Checking the leading directories first and then using the path is not
- * enough: what was a directory can be a link by then, and the cache in
- * symlinks.c remembers for long what was one.
+ * System calls on whole paths in a working tree (in beneath.c), which walk to
+ * the directory as above. To check the leading directories and then use the
+ * path would not be enough: what was a directory can be a link by then, and the
+ * cache in symlinks.c remembers for long what was one.
  *
  * The first base_len bytes of a path, up to their last slash, are trusted, and
  * may go through symbolic links; cf. base_dir in struct checkout. The functions
  * return what the system call of that name does and set errno likewise. With
- * ENOTDIR or ELOOP a leading directory is there and is none.
+ * ENOTDIR or ELOOP a leading directory is there and is none. They are not for
+ * several threads.
  *
- * The handle of the last directory is kept for the next operation, which looks
- * whether its path still leads there. They are not for several threads.
- *
- * With NO_OPENAT, these are the system calls themselves: callers have to check
- * the leading directories first, with has_dirs_only_path() or check_path(), and
- * that is all that there is. Only beneath_open() looks at them by itself.
- *
- * After beneath_rmdir(), the cache of directories in symlinks.c is out of date;
- * see invalidate_lstat_cache().
+ * With NO_OPENAT, these are the system calls themselves, except beneath_open():
+ * callers have to check the leading directories first, with
+ * has_dirs_only_path() or check_path(), and that is all that there is.
  */
 
 #ifndef NO_OPENAT
@@ -201,8 +170,8 @@ int beneath_rmdir(const char *path, size_t base_len);
 int beneath_open(const char *path, size_t base_len);
 
 /*
- * The ones above, with a warning, of the words that the functions without
- * "beneath" have, unless what is to be removed is not there.
+ * The ones above, with the warning of unlink_or_warn() and rmdir_or_warn()
+ * unless what is to be removed is not there.
  */
 int beneath_unlink_or_warn(const char *path, size_t base_len);
 int beneath_rmdir_or_warn(const char *path, size_t base_len);

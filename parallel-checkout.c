@@ -6,26 +6,28 @@
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "convert.h"
+#include "dirs.h"
 #include "entry.h"
 #include "parallel-checkout.h"
 #include "parallel-checkout/classify.h"
 #include "parallel-checkout/deferred.h"
 #include "parallel-checkout/dispatch.h"
-#include "parallel-checkout/removal.h"
 #include "parallel-checkout/sequential.h"
 #include "parallel-checkout/silence.h"
 #include "parallel-checkout/state.h"
 #include "progress.h"
 #include "read-cache-ll.h"
 #include "repository.h"
+#include "setup.h"
 #include "string-list.h"
+#include "symlinks.h"
 #include "trace2.h"
 
 static struct parallel_checkout parallel_checkout;
 
 int parallel_checkout_is_finishing(void)
 {
-	return parallel_checkout.phase >= PHASE_DRAINING;
+	return parallel_checkout.phase >= PHASE_FINISHING;
 }
 
 void parallel_checkout_assert_quiet(void)
@@ -37,40 +39,6 @@ void parallel_checkout_assert_quiet(void)
 size_t parallel_checkout_accepted(void)
 {
 	return parallel_checkout.accepted;
-}
-
-static void init_parallel_checkout(struct parallel_checkout *pc,
-				   const struct checkout *state,
-				   struct progress *progress,
-				   unsigned int *progress_cnt,
-				   unsigned int flags)
-{
-	if (pc->phase != PHASE_IDLE)
-		BUG("parallel checkout already initialized");
-	memset(pc, 0, sizeof(*pc));
-	pc->state = state;
-	pc->progress = progress;
-	pc->progress_cnt = progress_cnt;
-	get_checkout_workers(&pc->config);
-	pc->may_filter = !!have_parallel_filters();
-	strset_init(&pc->filters);
-	strbuf_init(&pc->path, 0);
-	queue_init(&pc->queue);
-	tune_auto_init(&pc->tune, pc->config.threshold);
-	donors_init(&pc->donors);
-
-	/*
-	 * Without this we cannot rely on waitpid() to tell what happened to our
-	 * children, workers and others; cf. git_connect().
-	 */
-	signal(SIGCHLD, SIG_DFL);
-
-	trace2_region_enter("pcheckout", "main", the_repository);
-	pc->sequential = why_sequential(pc,
-					flags & PARALLEL_CHECKOUT_ONE_BY_ONE);
-	if (pc->sequential)
-		trace2_data_string("pcheckout", the_repository, "sequential",
-				   pc->sequential);
 }
 
 /* In which phase entries are offered, or removals, from now on. */
@@ -90,28 +58,48 @@ void parallel_checkout_begin(const struct checkout *state,
 {
 	struct parallel_checkout *pc = &parallel_checkout;
 
-	if (old_index && old_index == state->istate)
-		BUG("the old index is the one to be updated");
-	if (pc->phase != PHASE_DRAINED)
-		init_parallel_checkout(pc, state, progress, progress_cnt,
-				       flags);
-	else if (state != pc->state)
-		BUG("parallel checkout was begun with another state");
-
+	if (pc->phase != PHASE_IDLE)
+		BUG("parallel checkout already initialized");
+	memset(pc, 0, sizeof(*pc));
+	pc->state = state;
 	pc->old_index = old_index;
+	pc->progress = progress;
+	pc->progress_cnt = progress_cnt;
 	pc->attrs_from_index = !!(flags & PARALLEL_CHECKOUT_ATTRS_FROM_INDEX);
-	pc->replaces_unknown = !!(flags & PARALLEL_CHECKOUT_REPLACES_UNKNOWN);
-	dispatch_watch_anew(pc);
+	pc->one_by_one = !!(flags & PARALLEL_CHECKOUT_ONE_BY_ONE);
+	get_checkout_workers(&pc->config);
+	pc->may_filter = !!have_parallel_filters();
+	strset_init(&pc->filters);
+	strbuf_init(&pc->path, 0);
+	queue_init(&pc->queue);
+	donors_init(&pc->donors);
+
+	/*
+	 * Without this we cannot rely on waitpid() to tell what happened to our
+	 * children, workers and others; cf. git_connect().
+	 */
+	signal(SIGCHLD, SIG_DFL);
+
+	trace2_region_enter("pcheckout", "main", the_repository);
+	pc->sequential = why_sequential(pc);
+	if (pc->sequential)
+		trace2_data_string("pcheckout", the_repository, "sequential",
+				   pc->sequential);
 	pc_enter(pc, offering_phase(pc));
 }
 
-/*
- * Write everything that was accepted, whoever has to do it, so that the next
- * entry comes at its turn.
- */
-static void catch_up(struct parallel_checkout *pc)
+/* Is there anything that was accepted and is neither written nor delayed? */
+static int is_behind(const struct parallel_checkout *pc)
 {
-	if (!pc_is_behind(pc))
+	return pc->queue.queued || pc->in_flight || pc->deferred;
+}
+
+void parallel_checkout_catch_up(void)
+{
+	struct parallel_checkout *pc = &parallel_checkout;
+
+	pc->offered++;
+	if (pc->phase != PHASE_ACCEPTING || !is_behind(pc))
 		return;
 	dispatch_drain(pc, 0);
 	deferred_write(pc);
@@ -119,13 +107,7 @@ static void catch_up(struct parallel_checkout *pc)
 	pc_enter(pc, PHASE_ACCEPTING);
 }
 
-void parallel_checkout_catch_up(void)
-{
-	if (parallel_checkout.phase == PHASE_ACCEPTING)
-		catch_up(&parallel_checkout);
-}
-
-/* An entry that a worker may write. Returns 0 if it is accepted. */
+/* An entry that a worker may write. Returns -1 if it is refused. */
 static int accept_ordinary(struct parallel_checkout *pc,
 			   const struct accepted_entry *entry)
 {
@@ -137,31 +119,14 @@ static int accept_ordinary(struct parallel_checkout *pc,
 	 * first entry, like .lfsconfig: they have to be there.
 	 */
 	if (entry->item.filter && strset_add(&pc->filters, entry->item.filter))
-		catch_up(pc);
+		parallel_checkout_catch_up();
 	dispatch_enqueue(pc, entry);
-	pc->accepted++;
 	return 0;
 }
 
-/*
- * An entry for entry.c, which can write it now if nothing is behind: the
- * filters and submodules that it runs may look at other files. Returns 0 if it
- * is accepted.
- */
-static int accept_unfit(struct parallel_checkout *pc,
-			const struct accepted_entry *entry)
-{
-	if (!pc_is_behind(pc))
-		return -1;
-	pc_defer(pc, pc_append(pc, entry), DEFERRED_UNFIT);
-	pc->accepted++;
-	return 0;
-}
-
-static enum parallel_checkout_answer offer(struct cache_entry *ce, int seen,
-					   const struct stat *st,
-					   const struct checkout *state,
-					   int *nr_checkouts)
+enum parallel_checkout_answer
+parallel_checkout_offer(struct cache_entry *ce, const struct stat *st,
+			const struct checkout *state, int *nr_checkouts)
 {
 	struct parallel_checkout *pc = &parallel_checkout;
 	struct accepted_entry entry = {
@@ -169,56 +134,44 @@ static enum parallel_checkout_answer offer(struct cache_entry *ce, int seen,
 		.nr_checkouts = nr_checkouts,
 	};
 	enum entry_class class;
-	int ret = -1;
 
 	if (state != pc->state)
 		return PARALLEL_CHECKOUT_REFUSED;
-	if (!seen)
+	if (!st) {
+		pc->offered++;
 		dispatch_watch(pc);
+	}
 	if (pc->phase != PHASE_ACCEPTING &&
 	    !(pc->phase == PHASE_WATCHING && pc->may_filter))
 		return PARALLEL_CHECKOUT_REFUSED;
 
-	class = classify_entry(pc, &entry, seen, st);
+	class = classify_entry(pc, &entry, st);
+	if (class == ENTRY_UNSEEN)
+		return PARALLEL_CHECKOUT_UNSEEN;
 	if (pc->phase == PHASE_WATCHING && class == ENTRY_ORDINARY &&
 	    entry.item.filter)
 		dispatch_end_watch(pc);
 	if (pc->phase != PHASE_ACCEPTING)
-		return class == ENTRY_UNSEEN ? PARALLEL_CHECKOUT_UNSEEN :
-			PARALLEL_CHECKOUT_REFUSED;
+		return PARALLEL_CHECKOUT_REFUSED;
 
-	switch (class) {
-	case ENTRY_ORDINARY:
-		ret = accept_ordinary(pc, &entry);
-		break;
-	case ENTRY_AT_ITS_TURN:
+	if (class == ENTRY_AT_ITS_TURN) {
 		/* entry.c has the path of this entry in a static buffer */
-		if (seen)
+		if (st)
 			BUG("parallel checkout catches up too late");
-		catch_up(pc);
-		break;
-	case ENTRY_UNSEEN:
-		return PARALLEL_CHECKOUT_UNSEEN;
-	case ENTRY_UNFIT:
-		ret = accept_unfit(pc, &entry);
-		break;
+		parallel_checkout_catch_up();
+		return PARALLEL_CHECKOUT_REFUSED;
 	}
-	return ret ? PARALLEL_CHECKOUT_REFUSED : PARALLEL_CHECKOUT_ACCEPTED;
-}
-
-enum parallel_checkout_answer
-parallel_checkout_offer(struct cache_entry *ce, const struct checkout *state,
-			int *nr_checkouts)
-{
-	return offer(ce, 0, NULL, state, nr_checkouts);
-}
-
-int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
-				 const struct checkout *state,
-				 int *nr_checkouts)
-{
-	return offer(ce, 1, st, state, nr_checkouts) ==
-		PARALLEL_CHECKOUT_ACCEPTED ? 0 : -1;
+	if (class == ENTRY_ORDINARY) {
+		if (accept_ordinary(pc, &entry))
+			return PARALLEL_CHECKOUT_REFUSED;
+	} else {
+		/* The filter or submodule of the entry may look at others. */
+		if (!is_behind(pc))
+			return PARALLEL_CHECKOUT_REFUSED;
+		pc_defer(pc, pc_append(pc, &entry), DEFERRED_UNFIT);
+	}
+	pc->accepted++;
+	return PARALLEL_CHECKOUT_ACCEPTED;
 }
 
 int parallel_checkout_write(struct cache_entry *ce, const struct conv_attrs *ca,
@@ -238,18 +191,19 @@ int parallel_checkout_write(struct cache_entry *ce, const struct conv_attrs *ca,
 		if (writer_open(&pc->writer, the_repository, pc->root,
 				state->refresh_cache))
 			return -1;
+		pc->writer.dirs.may_move = 1;
 		prepare_objects(the_repository);
 		pc->is_writing = 1;
 	}
 
 	/*
-	 * Filters, merge drivers, and the checkout of a submodule may have
-	 * moved the directory.
+	 * If this is the one entry that was offered since the last was written,
+	 * no filter, merge driver or submodule has been run in between.
 	 */
-	dirs_look_again(&pc->writer.dirs);
+	pc->writer.dirs.in_place = pc->offered == 1 && !pc->one_by_one;
+	pc->offered = 0;
 	pc_set_path(pc, &entry);
 	writer_write(&pc->writer, &entry.item, &result);
-	dirs_keep_current(&pc->writer.dirs);
 	if (result.status != CHECKOUT_WRITTEN) {
 		/* entry.c may need the descriptors */
 		writer_begin_batch(&pc->writer);
@@ -260,24 +214,110 @@ int parallel_checkout_write(struct cache_entry *ce, const struct conv_attrs *ca,
 	return 0;
 }
 
-void parallel_checkout_begin_removals(const struct checkout *state,
-				      struct progress *progress,
-				      unsigned int *progress_cnt)
-{
-	struct parallel_checkout *pc = &parallel_checkout;
-
-	init_parallel_checkout(pc, state, progress, progress_cnt, 0);
-	pc_enter(pc, offering_phase(pc));
-}
-
 int parallel_checkout_remove(struct cache_entry *ce)
 {
-	return removal_accept(&parallel_checkout, ce);
+	struct parallel_checkout *pc = &parallel_checkout;
+	struct accepted_entry entry = { .ce = ce };
+
+	dispatch_watch(pc);
+	if (pc->phase != PHASE_ACCEPTING)
+		return -1;
+	if (classify_removal(pc, &entry) != ENTRY_ORDINARY ||
+	    pc_prepare_root(pc))
+		pc_defer(pc, pc_append(pc, &entry), DEFERRED_UNFIT);
+	else
+		dispatch_enqueue(pc, &entry);
+	return 0;
+}
+
+/* Something at the path is gone: its directory may be empty now. */
+static void add_parent(struct strset *dirs, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *cwd = startup_info->original_cwd;
+	char *dir;
+
+	if (!slash)
+		return;
+	dir = xmemdupz(path, slash - path);
+	/* Somebody is in there; see schedule_dir_for_removal(). */
+	if (!cwd || strcmp(dir, cwd))
+		strset_add(dirs, dir);
+	free(dir);
+}
+
+/* Is the directory gone? Nobody else is removing anything now. */
+static int is_removed(const struct accepted_entry *dir)
+{
+	if (dir->state == ENTRY_DONE)
+		return 1;
+
+	/* A worker that was lost may have removed it. */
+	return dir->state != DEFERRED_ANSWERED &&
+		(!beneath_rmdir(dir->item.path, 0) || errno == ENOENT);
+}
+
+/*
+ * Remove those of the directories that are empty. Those that were removed may
+ * have been the last thing in their parents.
+ */
+static void remove_dirs(struct parallel_checkout *pc, struct strset *dirs,
+			struct strset *parents)
+{
+	struct hashmap_iter iter;
+	struct strmap_entry *dir;
+
+	pc_enter(pc, PHASE_ACCEPTING);
+	strset_for_each_entry(dirs, &iter, dir) {
+		struct accepted_entry entry = {
+			.item = {
+				.mode = CHECKOUT_REMOVE_DIR,
+				.path = dir->key,
+				.path_len = strlen(dir->key),
+			},
+		};
+
+		dispatch_enqueue(pc, &entry);
+	}
+	dispatch_drain(pc, 0);
+	for (size_t i = 0; i < pc->nr; i++)
+		if (is_removed(&pc->entries[i]))
+			add_parent(parents, pc->entries[i].item.path);
+	pc->deferred = 0;
+	pc_forget_entries(pc);
 }
 
 void parallel_checkout_finish_removals(void)
 {
-	removal_finish(&parallel_checkout);
+	struct parallel_checkout *pc = &parallel_checkout;
+	struct strset dirs = STRSET_INIT;
+
+	dispatch_drain(pc, 0);
+	for (size_t i = 0; i < pc->nr; i++) {
+		struct accepted_entry *entry = &pc->entries[i];
+
+		if (entry->state == ENTRY_DONE) {
+			add_parent(&dirs, entry->ce->name);
+		} else {
+			unlink_entry(entry->ce, pc->state->super_prefix);
+			pc_advance_progress(pc);
+		}
+	}
+	pc->deferred = 0;
+	pc_forget_entries(pc);
+	while (!strset_empty(&dirs)) {
+		struct strset parents = STRSET_INIT;
+
+		remove_dirs(pc, &dirs, &parents);
+		strset_clear(&dirs);
+		dirs = parents;
+	}
+
+	/* The workers do not tell our cache what is gone. */
+	if (pc->pool_started)
+		invalidate_lstat_cache();
+	dispatch_watch_anew(pc);
+	pc_enter(pc, offering_phase(pc));
 }
 
 /* Forget everything. Returns what parallel_checkout_finish() does. */
@@ -285,14 +325,14 @@ static int release_parallel_checkout(struct parallel_checkout *pc)
 {
 	int errs = pc->errs;
 
-	dispatch_release(pc);
+	pc_trace_stats(pc);
+	pool_finish(&pc->pool);
 	strbuf_release(&pc->path);
 	free(pc->root);
 	queue_release(&pc->queue);
 	strset_clear(&pc->filters);
 	donors_release(&pc->donors);
 	free(pc->entries);
-	free(pc->deferred);
 	if (pc->is_writing)
 		writer_close(&pc->writer);
 	pc_enter(pc, PHASE_IDLE);
@@ -307,7 +347,8 @@ int parallel_checkout_finish(void)
 	struct parallel_checkout *pc = &parallel_checkout;
 
 	dispatch_drain(pc, 1);
-	dispatch_hang_up(pc);
+	if (!pc->delayed)
+		pool_hang_up(&pc->pool);
 	deferred_write(pc);
 	if (!pc->delayed)
 		return release_parallel_checkout(pc);
@@ -318,17 +359,14 @@ int parallel_checkout_finish(void)
 
 size_t parallel_checkout_delayed(void)
 {
-	const struct parallel_checkout *pc = &parallel_checkout;
-
-	return pc->phase == PHASE_DELAYED ? pc->delayed : 0;
+	return parallel_checkout.delayed;
 }
 
 int parallel_checkout_finish_delayed(struct progress *progress,
 				     unsigned int *progress_cnt, off_t *bytes)
 {
 	struct parallel_checkout *pc = &parallel_checkout;
-	const struct string_list *paths;
-	size_t delayed_again, left;
+	size_t delayed_before, delayed_again, left;
 
 	if (pc->phase != PHASE_DELAYED)
 		return 0;
@@ -337,16 +375,13 @@ int parallel_checkout_finish_delayed(struct progress *progress,
 	pc->throughput_base = pc_bytes(pc) - *bytes;
 	dispatch_collect(pc);
 
-	/*
-	 * A filter of the main process may delay what those of workers have
-	 * not.
-	 */
-	paths = &pc->state->delayed_checkout->paths;
-	delayed_again = paths->nr;
-	left = pc->deferred_nr;
+	/* Filters of the main process may delay what is left to them. */
+	delayed_before = pc->state->delayed_checkout->paths.nr;
+	left = pc->deferred;
 	pc->progress = NULL;
 	deferred_write(pc);
-	*progress_cnt += left - (paths->nr - delayed_again);
+	delayed_again = pc->state->delayed_checkout->paths.nr - delayed_before;
+	*progress_cnt += left - delayed_again;
 	*bytes = pc_bytes(pc) - pc->throughput_base;
 	display_progress(progress, *progress_cnt);
 	return release_parallel_checkout(pc);

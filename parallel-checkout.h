@@ -14,20 +14,19 @@
  *		errs |= checkout_entry(ce, &state, NULL, &nr_checkouts);
  *	errs |= parallel_checkout_finish();
  *
- * and checkout_entry_ca() in entry.c offers each entry to parallel checkout:
- * before it looks at the path, and, if that is asked for, once more when it has
- * looked. An entry that is accepted is written later; one that is refused is
- * the caller's.
+ * and checkout_entry_ca() in entry.c offers each entry. One that is accepted is
+ * written later; one that is refused is the caller's.
  */
 
 struct cache_entry;
 struct checkout;
+struct conv_attrs;
 struct index_state;
 struct progress;
 
 /*
- * Are entries being written in another order than that of the index? They are
- * when those that workers could not write are, after the others.
+ * Are entries being written in another order than that of the index, as those
+ * that workers could not write are, after the others?
  */
 int parallel_checkout_is_finishing(void);
 
@@ -38,8 +37,6 @@ int parallel_checkout_is_finishing(void);
  */
 void parallel_checkout_assert_quiet(void);
 
-/* For parallel_checkout_begin(): */
-
 /*
  * Attributes come from the index before they come from the working tree
  * (GIT_ATTR_CHECKOUT), so that to write a .gitattributes file changes nothing
@@ -48,43 +45,19 @@ void parallel_checkout_assert_quiet(void);
 #define PARALLEL_CHECKOUT_ATTRS_FROM_INDEX (1u << 0)
 
 /*
- * Entries without stat data have replaced others, which nobody remembers, so
- * that their files may be there: they have to be looked at.
- */
-#define PARALLEL_CHECKOUT_REPLACES_UNKNOWN (1u << 1)
-
-/*
  * The caller gets the names of entries one by one, from somebody who may wait
  * for each file: unless a number of workers is configured, there are none.
  */
-#define PARALLEL_CHECKOUT_ONE_BY_ONE (1u << 2)
+#define PARALLEL_CHECKOUT_ONE_BY_ONE (1u << 1)
 
 /*
- * Remove files, before any entry is written. For each entry whose file
- * goes,
+ * Start to accept entries. Has to be paired with parallel_checkout_finish(),
+ * until which `state` (of checkout_entry(), with an istate) and `old_index`
+ * must stay as they are.
  *
- *	if (parallel_checkout_remove(ce))
- *		unlink_entry(ce, state.super_prefix);
- *
- * and then parallel_checkout_finish_removals(), which waits until all the files
- * are gone, does and reports what could not be done in parallel, and removes
- * the directories that are empty now. The entries must stay valid until then.
- * parallel_checkout_begin() has to follow, with the same `state`.
- */
-void parallel_checkout_begin_removals(const struct checkout *state,
-				      struct progress *progress,
-				      unsigned int *progress_cnt);
-int parallel_checkout_remove(struct cache_entry *ce);
-void parallel_checkout_finish_removals(void);
-
-/*
- * Start to accept entries. Has to be paired with parallel_checkout_finish().
- *
- * `state` is what checkout_entry() is going to be called with; it must stay
- * as it is until parallel_checkout_finish(). `old_index`, which may be NULL,
- * has the entries that the ones to be written replace; where the working tree
- * still has what it says, files are replaced without a further look. It must
- * not be state->istate, and must not change either. `progress` (may be NULL)
+ * `old_index` has the entries that are replaced, and may be state->istate:
+ * where the working tree still has what it says, files are replaced without a
+ * further look. With NULL, entry.c looks at all paths. `progress` (may be NULL)
  * is advanced, and `*progress_cnt` with it, for each entry that was accepted
  * when it is done.
  */
@@ -94,16 +67,28 @@ void parallel_checkout_begin(const struct checkout *state,
 			     unsigned int *progress_cnt, unsigned int flags);
 
 /*
+ * Remove files, before any entry is written. For each entry whose file goes,
+ *
+ *	if (parallel_checkout_remove(ce))
+ *		unlink_entry(ce, state.super_prefix);
+ *
+ * and then parallel_checkout_finish_removals(), which waits until all the files
+ * are gone, does and reports what could not be done in parallel, and removes
+ * the directories that are empty now. The entries must stay valid until then.
+ */
+int parallel_checkout_remove(struct cache_entry *ce);
+void parallel_checkout_finish_removals(void);
+
+/*
  * Finish all entries that were accepted. Returns 0 if all of them are written,
  * -1 otherwise, with the errors reported.
  *
- * Where filters may delay their answers (state->delayed_checkout), those that
- * have done so are finished by finish_delayed_checkout(), which has to follow.
- * The entries and their `nr_checkouts` must stay valid until then. It calls
- * parallel_checkout_finish_delayed(), which returns the same, and may leave
- * paths in state->delayed_checkout; parallel_checkout_delayed() says how many
- * entries it is about. It advances the progress, and with it `*progress_cnt`
- * and `*bytes`.
+ * Where filters may delay their answers (state->delayed_checkout),
+ * finish_delayed_checkout() has to follow; entries and their `nr_checkouts`
+ * must stay valid until then. It calls parallel_checkout_finish_delayed(),
+ * which returns the same, advances the progress, `*progress_cnt` and `*bytes`,
+ * and may leave paths in state->delayed_checkout; parallel_checkout_delayed()
+ * says how many entries it is about.
  */
 int parallel_checkout_finish(void);
 size_t parallel_checkout_delayed(void);
@@ -113,7 +98,6 @@ int parallel_checkout_finish_delayed(struct progress *progress,
 /*
  * Finish those that were accepted so far. A user does that before it changes
  * something in the working tree itself, or runs something that may look at it.
- * Nothing is done where no entries are accepted.
  */
 void parallel_checkout_catch_up(void);
 
@@ -132,26 +116,17 @@ enum parallel_checkout_answer {
 };
 
 /*
- * Offer an entry, to be called before anything is known of its path.
+ * Offer an entry, with `st` NULL if nobody has looked at its path. When it is
+ * offered again, `st` is what was found there (of mode 0 if that is nothing),
+ * and that must be left in place if the entry is accepted.
  *
  * `nr_checkouts` (may be NULL) is incremented when the entry is written, like
  * that of checkout_entry(). It must stay valid until
  * parallel_checkout_finish(), and so must `ce`.
  */
 enum parallel_checkout_answer
-parallel_checkout_offer(struct cache_entry *ce, const struct checkout *state,
-			int *nr_checkouts);
-
-/*
- * The same for an entry that was PARALLEL_CHECKOUT_UNSEEN, and that the caller
- * has decided to write, having seen what `st` says at its path (NULL: nothing,
- * or no directory to look in), before the caller removes what is in the way.
- * Returns 0 if the entry is accepted, -1 if it is refused. If it is accepted,
- * what is in the way must be left in place.
- */
-int parallel_checkout_offer_seen(struct cache_entry *ce, const struct stat *st,
-				 const struct checkout *state,
-				 int *nr_checkouts);
+parallel_checkout_offer(struct cache_entry *ce, const struct stat *st,
+			const struct checkout *state, int *nr_checkouts);
 
 /*
  * For entry.c, which has made way for the file of the entry and knows its

@@ -4,46 +4,42 @@
  * are sections of RFC 1951.
  */
 #include "git-compat-util.h"
+#include "git-zlib.h"
+#include "odb.h"
 #include "parse.h"
+#include "trace.h"
 #include "whole-inflate.h"
 
 #ifdef USE_LIBDEFLATE
 
 #include <libdeflate.h>
 
-struct whole_inflater {
-	struct libdeflate_decompressor *libdeflate;
-	unsigned lenient : 1;
-};
-
-/* Bits of a stream, the least significant one of each byte first (3.1.1). */
+/* A stream, and how many bits of it have been read. */
 struct bits {
-	const unsigned char *next, *end;
-	uint32_t hold;
-	unsigned int count;
+	const unsigned char *in;
+	size_t len, pos;
 };
 
 /*
- * Have n bits in "hold", at most 24. Behind the end there are zeros: a stream
- * that needs them is cut off, which libdeflate sees.
+ * The next n bits, at most 8, where the least significant one of each byte
+ * comes first (3.1.1). Behind the end there are zeros: a stream that needs them
+ * is cut off, which libdeflate sees.
  */
-static void need_bits(struct bits *b, unsigned int n)
+static unsigned int peek_bits(const struct bits *b, unsigned int n)
 {
-	while (b->count < n) {
-		if (b->next < b->end)
-			b->hold |= (uint32_t)*b->next++ << b->count;
-		b->count += 8;
-	}
+	size_t i = b->pos / 8;
+	unsigned int hold = i < b->len ? b->in[i] : 0;
+
+	if (i + 1 < b->len)
+		hold |= b->in[i + 1] << 8;
+	return hold >> b->pos % 8 & ((1u << n) - 1);
 }
 
 static unsigned int take_bits(struct bits *b, unsigned int n)
 {
-	unsigned int ret;
+	unsigned int ret = peek_bits(b, n);
 
-	need_bits(b, n);
-	ret = b->hold & ((1u << n) - 1);
-	b->hold >>= n;
-	b->count -= n;
+	b->pos += n;
 	return ret;
 }
 
@@ -90,16 +86,17 @@ static int make_precode(struct bits *b, unsigned char *table)
 
 	for (unsigned int len = 1; len <= MAX_PRECODE_LEN; len++) {
 		for (unsigned int i = 0; i < NR_PRECODES; i++) {
-			unsigned int reversed = 0;
+			unsigned int bit = 1 << (len - 1);
 
 			if (lens[i] != len)
 				continue;
-			for (unsigned int bit = 0; bit < MAX_PRECODE_LEN; bit++)
-				if (code & (1 << bit))
-					reversed |= PRECODE_SPACE >> 1 >> bit;
-			for (; reversed < PRECODE_SPACE; reversed += 1 << len)
-				table[reversed] = PRECODE_ENTRY(i, len);
-			code += PRECODE_SPACE >> len;
+			for (unsigned int at = code; at < PRECODE_SPACE;
+			     at += 1 << len)
+				table[at] = PRECODE_ENTRY(i, len);
+			/* add 1 to what is read from that bit down */
+			for (; code & bit; bit >>= 1)
+				code ^= bit;
+			code |= bit;
 		}
 	}
 	return 0;
@@ -129,9 +126,8 @@ static int has_complete_codes(struct bits *b)
 	while (nr < litlens + dists) {
 		unsigned int symbol, times = 1, len = 0;
 
-		need_bits(b, MAX_PRECODE_LEN);
-		symbol = precode[b->hold & (PRECODE_SPACE - 1)];
-		take_bits(b, symbol & 7);
+		symbol = precode[peek_bits(b, MAX_PRECODE_LEN)];
+		b->pos += symbol & 7;
 		symbol >>= 3;
 		if (symbol < 16) {
 			len = symbol;
@@ -164,7 +160,7 @@ static int has_complete_codes(struct bits *b)
  */
 static int is_unambiguous(const unsigned char *in, size_t len)
 {
-	struct bits b = { 0 };
+	struct bits b = { .in = in, .len = len, .pos = 16 };
 	unsigned int type;
 
 	/*
@@ -174,113 +170,112 @@ static int is_unambiguous(const unsigned char *in, size_t len)
 	if (len < 2 || in[0] != 0x78 || (in[0] << 8 | in[1]) % 31 ||
 	    in[1] & 0x20)
 		return 0;
-	b.next = in + 2;
-	b.end = in + len;
 	if (!take_bits(&b, 1))
 		return 0;
 	type = take_bits(&b, 2);
 	return !type || (type == 2 && has_complete_codes(&b));
 }
 
-static struct whole_inflater *new_inflater(unsigned int lenient)
+struct libdeflate_decompressor *whole_inflater_new(void)
 {
-	struct whole_inflater *inflater;
-
-	if (!git_env_bool("GIT_TEST_WHOLE_INFLATE", 1))
-		return NULL;
-	CALLOC_ARRAY(inflater, 1);
-	inflater->lenient = lenient;
-	inflater->libdeflate = libdeflate_alloc_decompressor();
-	if (!inflater->libdeflate)
-		FREE_AND_NULL(inflater);
-	return inflater;
+	return git_env_bool("GIT_TEST_WHOLE_INFLATE", 1) ?
+		libdeflate_alloc_decompressor() : NULL;
 }
 
-struct whole_inflater *whole_inflater_new(void)
+void whole_inflater_free(struct libdeflate_decompressor *inflater)
 {
-	return new_inflater(0);
+	libdeflate_free_decompressor(inflater);
 }
 
-struct whole_inflater *whole_inflater_new_lenient(void)
+static int inflate_whole(struct libdeflate_decompressor *inflater, int strict,
+			 const void *in, size_t in_len,
+			 void *out, size_t out_len, size_t *in_used)
 {
-	return new_inflater(1);
-}
-
-void whole_inflater_free(struct whole_inflater *inflater)
-{
-	if (!inflater)
-		return;
-	libdeflate_free_decompressor(inflater->libdeflate);
-	free(inflater);
-}
-
-int whole_inflate(struct whole_inflater *inflater,
-		  const void *in, size_t in_len,
-		  void *out, size_t out_len,
-		  size_t *out_used, size_t *in_used)
-{
-	size_t in_actual, out_actual;
-
-	if (!inflater ||
-	    (!inflater->lenient && !is_unambiguous(in, in_len)) ||
-	    libdeflate_zlib_decompress_ex(inflater->libdeflate, in, in_len,
-					  out, out_len,
-					  &in_actual, &out_actual))
+	if (!inflater || (strict && !is_unambiguous(in, in_len)) ||
+	    libdeflate_zlib_decompress_ex(inflater, in, in_len, out, out_len,
+					  in_used, NULL))
 		return -1;
-	if (out_used)
-		*out_used = out_actual;
-	else if (out_actual != out_len)
-		return -1;
-	if (in_used)
-		*in_used = in_actual;
 	return 0;
 }
 
-uint32_t whole_crc32(uint32_t crc, const void *in, size_t len)
+uint32_t whole_crc32(uint32_t crc, const void *in, unsigned int len)
 {
-	/* NULL would have it return the initial value. */
-	return in ? libdeflate_crc32(crc, in, len) : crc;
+	return libdeflate_crc32(crc, in, len);
 }
 
 #else
 
-#include "git-zlib.h"
-
-struct whole_inflater *whole_inflater_new(void)
+struct libdeflate_decompressor *whole_inflater_new(void)
 {
 	return NULL;
 }
 
-struct whole_inflater *whole_inflater_new_lenient(void)
-{
-	return NULL;
-}
-
-void whole_inflater_free(struct whole_inflater *inflater UNUSED)
+void whole_inflater_free(struct libdeflate_decompressor *inflater UNUSED)
 {
 }
 
-int whole_inflate(struct whole_inflater *inflater UNUSED,
-		  const void *in UNUSED, size_t in_len UNUSED,
-		  void *out UNUSED, size_t out_len UNUSED,
-		  size_t *out_used UNUSED, size_t *in_used UNUSED)
+static int inflate_whole(struct libdeflate_decompressor *inflater UNUSED,
+			 int strict UNUSED,
+			 const void *in UNUSED, size_t in_len UNUSED,
+			 void *out UNUSED, size_t out_len UNUSED,
+			 size_t *in_used UNUSED)
 {
 	return -1;
 }
 
-uint32_t whole_crc32(uint32_t crc, const void *in, size_t len)
+uint32_t whole_crc32(uint32_t crc, const void *in, unsigned int len)
 {
-	const unsigned char *p = in;
-
-	/* zlib counts in unsigned int. */
-	while (len) {
-		uInt n = len < INT_MAX ? len : INT_MAX;
-
-		crc = crc32(crc, p, n);
-		p += n;
-		len -= n;
-	}
-	return crc;
+	return crc32(crc, in, len);
 }
 
 #endif
+
+int whole_inflate(struct libdeflate_decompressor *inflater,
+		  const void *in, size_t in_len,
+		  void *out, size_t out_len, size_t *in_used)
+{
+	return inflate_whole(inflater, 1, in, in_len, out, out_len, in_used);
+}
+
+/*
+ * There are as many of these as there ever were threads that inflated at the
+ * same moment. They are taken and put back while the lock of obj_read_lock() is
+ * held, so no other lock is needed, and no storage per thread that had to be
+ * released.
+ */
+static struct libdeflate_decompressor **spare;
+static size_t spare_nr, spare_alloc;
+static int has_none;		/* and need not be asked again */
+static int strict;		/* set before there are threads */
+
+void whole_inflate_strictly(void)
+{
+	strict = 1;
+}
+
+int whole_inflate_object(const void *in, size_t in_len,
+			 void *out, size_t out_len, size_t *in_used)
+{
+	static struct trace_key key = TRACE_KEY_INIT(WHOLE_INFLATE);
+	struct libdeflate_decompressor *inflater;
+	int ret;
+
+	if (has_none)
+		return -1;
+	inflater = spare_nr ? spare[--spare_nr] : whole_inflater_new();
+	if (!inflater) {
+		has_none = 1;
+		return -1;
+	}
+
+	obj_read_unlock();
+	ret = inflate_whole(inflater, strict, in, in_len, out, out_len,
+			    in_used);
+	obj_read_lock();
+
+	ALLOC_GROW(spare, spare_nr + 1, spare_alloc);
+	spare[spare_nr++] = inflater;
+	trace_printf_key(&key, "%"PRIuMAX" %s\n", (uintmax_t)out_len,
+			 ret ? "refused" : "done");
+	return ret;
+}

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The command that is a worker process of parallel checkout: its options, and
- * how it ends. Or it lists the files of other working trees that a checkout may
- * clone.
+ * The command that is a worker process of parallel checkout: read frames of
+ * items from standard input, have them written, answer frames of results on
+ * standard output, until the main process closes the pipe. Or it lists the
+ * files of other working trees that a checkout may clone.
+ *
  * See "Parallel Checkout Design Notes" in Documentation/technical/.
  */
 #include "builtin.h"
@@ -14,7 +16,6 @@
 #include "parallel-checkout/silence.h"
 #include "parallel-checkout/smudge.h"
 #include "parallel-checkout/wire.h"
-#include "parallel-checkout/worker.h"
 #include "parallel-checkout/writer.h"
 #include "parse-options.h"
 #include "repository.h"
@@ -23,6 +24,7 @@
 #include "strbuf.h"
 #include "string-list.h"
 #include "trace.h"
+#include "trace2.h"
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
@@ -35,10 +37,7 @@
 #define DELTA_BASE_CACHE_LIMIT (16 * 1024 * 1024)
 
 static const char * const checkout_worker_usage[] = {
-	"git checkout--worker --protocol=<n> [--root=<dir>] [--stat] [--donor=<dir>]...\n"
-	"                     [--filters] [--filter-stderr=<fd>] [--git-prefix=<prefix>]\n"
-	"                     [--ref=<ref>] [--treeish=<oid>]",
-	"git checkout--worker --protocol=<n> [--root=<dir>] --list-donors",
+	N_("git checkout--worker --protocol=<n> [<options>]"),
 	NULL
 };
 
@@ -47,18 +46,6 @@ static void do_nothing(int sig UNUSED)
 {
 }
 #endif
-
-/*
- * A limit on the size of files (RLIMIT_FSIZE) is to be an error of write(), so
- * that the entry is declined. But a filter, that would inherit SIG_IGN, is to
- * end as ever.
- */
-static void outlive_size_limit(void)
-{
-#ifdef SIGXFSZ
-	signal(SIGXFSZ, do_nothing);
-#endif
-}
 
 /*
  * No filter outlives us. The main process waits for us when it ends; less long
@@ -144,6 +131,180 @@ static void check_protocol(int argc, const char **argv)
 	}
 }
 
+struct worker {
+	struct checkout_writer writer;
+	struct strbuf in;
+	struct strbuf results, frame;	/* to be sent */
+	uint64_t begin_ns;		/* when these began */
+
+	/* all of it, for trace2 */
+	uintmax_t batches, entries;
+	uint64_t waited_ns;
+	struct checkout_outcome total;
+};
+
+/*
+ * Why an entry cannot be written is not for us to say: the main process does
+ * again what this worker did not finish, and reports what it finds then.
+ */
+static NORETURN void die_silently(const char *fmt, va_list params)
+{
+	trace2_cmd_error_va(fmt, params);
+
+	/* A filter may not end; nobody should wait for answers until then. */
+	close(1);
+	exit(128);
+}
+
+/* What is done from now on goes into the next frame of results. */
+static void begin_outcome(struct worker *worker)
+{
+	memset(&worker->writer.outcome, 0, sizeof(worker->writer.outcome));
+	worker->begin_ns = getnanotime();
+}
+
+static int send_results(struct worker *worker, enum wire_type type)
+{
+	struct checkout_outcome *outcome = &worker->writer.outcome;
+	size_t start;
+	int ret = 0;
+
+	outcome->busy_ns = getnanotime() - worker->begin_ns;
+	outcome_add(&worker->total, outcome);
+
+	start = wire_begin_frame(&worker->frame, type);
+	wire_put_outcome(&worker->frame, outcome);
+	strbuf_addbuf(&worker->frame, &worker->results);
+	wire_end_frame(&worker->frame, start);
+	if (write_in_full(1, worker->frame.buf, worker->frame.len) < 0)
+		ret = error_errno(_("unable to send checkout results"));
+	strbuf_reset(&worker->frame);
+	strbuf_reset(&worker->results);
+	return ret;
+}
+
+/* Write all items of a frame, and send the results. */
+static int do_batch(struct worker *worker, struct wire_frame *frame)
+{
+	struct checkout_item item;
+	struct checkout_result result;
+	int ret;
+
+	begin_outcome(worker);
+	writer_begin_batch(&worker->writer);
+	while ((ret = wire_get_item(frame, &item,
+				    worker->writer.repo->hash_algo)) > 0) {
+		writer_write(&worker->writer, &item, &result);
+
+		/* start_async() has one of its own, which is not silent */
+		set_die_routine(die_silently);
+		wire_put_result(&worker->results, &result);
+		worker->entries++;
+	}
+	if (ret < 0 || worker->results.len + sizeof(struct checkout_outcome) >
+			WIRE_MAX_PAYLOAD)
+		return error(_("checkout worker received a malformed batch"));
+	worker->batches++;
+	return send_results(worker, WIRE_RESULTS);
+}
+
+/*
+ * Write what filters have delayed, as it becomes available, and answer each
+ * when the next one has been asked for. If that goes wrong, there may be
+ * nothing left for which to say so. So the main process does the last one
+ * again, with a filter that goes wrong in the same way, and reports it.
+ */
+static int collect(struct worker *worker)
+{
+	struct checkout_result last = { 0 };
+	struct checkout_item *item;
+	int ret = 0, got;
+
+	begin_outcome(worker);
+	do {
+		got = smudge_next(&item);
+		if (last.status != CHECKOUT_PENDING) {
+			if (got < 0 && !item) {
+				last.status = CHECKOUT_UNFILTERED;
+				last.has_sd = 0;
+			}
+			wire_put_result(&worker->results, &last);
+			ret = send_results(worker, WIRE_LATE);
+			begin_outcome(worker);
+			memset(&last, 0, sizeof(last));
+		}
+		if (!got || !item)
+			continue;
+		if (got > 0) {
+			writer_begin_batch(&worker->writer);
+			writer_write(&worker->writer, item, &last);
+		} else {
+			last.id = item->id;
+			last.status = CHECKOUT_UNFILTERED;
+		}
+		free(item);
+	} while (got && !ret);
+	return ret;
+}
+
+static int take_frame(struct worker *worker, struct wire_frame *frame)
+{
+	int ret;
+
+	if (frame->type == WIRE_COLLECT)
+		return collect(worker);
+	if (frame->type != WIRE_ITEMS)
+		return error(_("checkout worker received a frame of the wrong type"));
+
+	trace2_region_enter("pcheckout", "batch", worker->writer.repo);
+	ret = do_batch(worker, frame);
+	trace2_region_leave("pcheckout", "batch", worker->writer.repo);
+	return ret;
+}
+
+static int take_frames(struct worker *worker)
+{
+	struct wire_frame frame;
+	uint64_t start_ns;
+	ssize_t n;
+
+	for (;;) {
+		n = wire_next_frame(worker->in.buf, worker->in.len, &frame);
+		if (n < 0)
+			return error(_("checkout worker received a malformed frame"));
+		if (n) {
+			if (take_frame(worker, &frame))
+				return -1;
+			strbuf_remove(&worker->in, 0, n);
+			continue;
+		}
+
+		start_ns = getnanotime();
+		n = strbuf_read_once(&worker->in, 0, 64 * 1024);
+		worker->waited_ns += getnanotime() - start_ns;
+		if (n < 0)
+			return error_errno(_("unable to receive checkout items"));
+		if (!n)
+			return !worker->in.len ? 0 :
+				error(_("checkout worker received a truncated frame"));
+	}
+}
+
+static void trace_stats(const struct worker *worker)
+{
+	const struct checkout_outcome *total = &worker->total;
+	struct repository *r = worker->writer.repo;
+
+	trace2_data_intmax("pcheckout", r, "worker/batches", worker->batches);
+	trace2_data_intmax("pcheckout", r, "worker/entries", worker->entries);
+	trace2_data_intmax("pcheckout", r, "worker/bytes", total->bytes);
+	trace2_data_intmax("pcheckout", r, "worker/collided", total->collided);
+	trace2_data_intmax("pcheckout", r, "worker/busy_us",
+			   total->busy_ns / 1000);
+	trace2_data_intmax("pcheckout", r, "worker/waited_us",
+			   worker->waited_ns / 1000);
+}
+
 /* What the main process says about filters. */
 struct worker_filters {
 	int run, stderr_fd;
@@ -156,24 +317,62 @@ struct worker_filters {
  * a standard error.
  */
 static void prepare_filters(const struct worker_filters *filters,
-			    struct checkout_smudge *smudge,
 			    struct repository *repo)
 {
 	struct object_id treeish;
-	struct silence silence;
 
 	if (filters->treeish &&
 	    get_oid_hex_algop(filters->treeish, &treeish, repo->hash_algo))
 		die(_("malformed object name '%s'"), filters->treeish);
-	smudge_init(smudge, filters->ref, filters->treeish ? &treeish : NULL);
+	smudge_init(filters->ref, filters->treeish ? &treeish : NULL);
 
 	if (filters->git_prefix)
 		setenv(GIT_PREFIX_ENVIRONMENT, filters->git_prefix, 1);
 	else
 		unsetenv(GIT_PREFIX_ENVIRONMENT);
-	be_silent(&silence);	/* to the end */
+	be_silent();	/* to the end */
 	if (filters->stderr_fd >= 0 && dup2(filters->stderr_fd, 2) >= 0)
 		close(filters->stderr_fd);
+}
+
+static int serve(struct repository *repo, const char *root, int want_stat,
+		 const struct string_list *donors,
+		 const struct worker_filters *filters)
+{
+	struct worker worker = {
+		.in = STRBUF_INIT,
+		.results = STRBUF_INIT,
+		.frame = STRBUF_INIT,
+	};
+	int ret;
+
+#ifdef SIGXFSZ
+	/*
+	 * A limit on the size of files (RLIMIT_FSIZE) is to be an error of
+	 * write(), so that the entry is declined. But a filter, that would
+	 * inherit SIG_IGN, is to end as ever.
+	 */
+	signal(SIGXFSZ, do_nothing);
+#endif
+	if (writer_open(&worker.writer, repo, root, want_stat) < 0)
+		die_errno(_("cannot open directory '%s'"), root);
+	for (size_t i = 0; i < donors->nr; i++)
+		writer_add_donor(&worker.writer, donors->items[i].string);
+	worker.writer.end_if_unwanted = end_if_unwanted;
+	if (filters->run)
+		prepare_filters(filters, repo);
+
+	set_die_routine(die_silently);
+	trace2_region_enter("pcheckout", "worker", repo);
+	ret = take_frames(&worker);
+	trace_stats(&worker);
+	trace2_region_leave("pcheckout", "worker", repo);
+
+	writer_close(&worker.writer);
+	strbuf_release(&worker.in);
+	strbuf_release(&worker.results);
+	strbuf_release(&worker.frame);
+	return ret ? 128 : 0;
 }
 
 int cmd_checkout__worker(int argc,
@@ -181,12 +380,10 @@ int cmd_checkout__worker(int argc,
 			 const char *prefix,
 			 struct repository *repo)
 {
-	struct checkout_writer writer;
-	struct checkout_smudge smudge;
 	struct worker_filters filters = { .stderr_fd = -1 };
-	struct string_list donors = STRING_LIST_INIT_DUP;
+	struct string_list donors = STRING_LIST_INIT_NODUP;
 	const char *root = "", *unused;
-	int protocol = 0, want_stat = 0, want_donors = 0, ret;
+	int protocol, want_stat = 0, want_donors = 0, ret = 0;
 	struct option options[] = {
 		/* check_protocol() has looked at it */
 		OPT_INTEGER(0, "protocol", &protocol,
@@ -214,7 +411,6 @@ int cmd_checkout__worker(int argc,
 
 	show_usage_with_options_if_asked(argc, argv,
 					 checkout_worker_usage, options);
-
 	check_protocol(argc, argv);
 	repo_config(repo, git_default_config, NULL);
 	prepare_repo_settings(repo);
@@ -226,28 +422,10 @@ int cmd_checkout__worker(int argc,
 		usage_with_options(checkout_worker_usage, options);
 
 	end_with_main_process();
-	if (want_donors) {
-		if (list_donors(repo, root, 1))
-			die_errno(_("unable to send the list of files"));
-		return 0;
-	}
-
-	outlive_size_limit();
-	if (writer_open(&writer, repo, root, want_stat) < 0)
-		die_errno(_("cannot open directory '%s'"), root);
-	for (size_t i = 0; i < donors.nr; i++)
-		writer_add_donor(&writer, donors.items[i].string);
-
-	writer.end_if_unwanted = end_if_unwanted;
-	if (filters.run) {
-		prepare_filters(&filters, &smudge, repo);
-		writer.smudge = &smudge;
-	}
-	ret = worker_serve(&writer);
-
-	writer_close(&writer);
+	if (want_donors)
+		list_donors(repo, root);
+	else
+		ret = serve(repo, root, want_stat, &donors, &filters);
 	string_list_clear(&donors, 0);
-	if (filters.run)
-		smudge_release(&smudge);
-	return ret ? 128 : 0;
+	return ret;
 }

@@ -13,46 +13,32 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Touch what a string claims to be, and stop if it is not in the frame. */
 static void check_string(const struct wire_frame *frame, const char *s)
 {
-	const char *start = (const char *)frame->payload;
-
-	if (s < start || s >= start + frame->len)
-		abort();
-	if (s + strlen(s) >= start + frame->len)
+	if (s && s + strlen(s) >= frame->end)
 		abort();
 }
 
-static void decode_frame(const struct wire_frame *frame,
+static void decode_frame(struct wire_frame frame,
 			 const struct git_hash_algo *algo)
 {
-	struct wire_cursor cursor;
+	struct checkout_outcome outcome;
+	struct checkout_result result;
+	struct checkout_item item;
 
-	wire_open_frame(&cursor, frame);
-	if (frame->type == WIRE_ITEMS) {
-		struct checkout_item item;
-
-		while (wire_get_item(&cursor, &item, algo) > 0) {
-			check_string(frame, item.path);
-			if (strlen(item.path) != item.path_len ||
-			    !item.path_len)
+	if (frame.type == WIRE_ITEMS) {
+		while (wire_get_item(&frame, &item, algo) > 0) {
+			if (!item.path_len || item.path[item.path_len])
 				abort();
-			if (item.ca.working_tree_encoding)
-				check_string(frame,
-					     item.ca.working_tree_encoding);
-			if (item.filter)
-				check_string(frame, item.filter);
+			check_string(&frame, item.path);
+			check_string(&frame, item.ca.working_tree_encoding);
+			check_string(&frame, item.filter);
 		}
-	} else {
-		struct checkout_outcome outcome;
-		struct checkout_result result;
-
-		if (wire_get_outcome(&cursor, &outcome) <= 0)
-			return;
-		while (wire_get_result(&cursor, &result) > 0)
+	} else if (!wire_get_outcome(&frame, &outcome)) {
+		while (wire_get_result(&frame, &result) > 0)
 			if (result.status < CHECKOUT_WRITTEN ||
 			    result.status > CHECKOUT_UNFILTERED)
 				abort();
 	}
-	if (cursor.p > cursor.end)
+	if (frame.p > frame.end)
 		abort();
 }
 
@@ -65,8 +51,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while ((n = wire_next_frame(buf, size, &frame)) > 0) {
 		if ((size_t)n > size)
 			abort();
-		decode_frame(&frame, &hash_algos[GIT_HASH_SHA1]);
-		decode_frame(&frame, &hash_algos[GIT_HASH_SHA256]);
+		decode_frame(frame, &hash_algos[GIT_HASH_SHA1]);
+		decode_frame(frame, &hash_algos[GIT_HASH_SHA256]);
 		buf += n;
 		size -= n;
 	}

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Which entries are for workers; see classify.h.
- */
+/* Which entries are for workers; see classify.h. */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "attr.h"
@@ -9,6 +7,7 @@
 #include "dir.h"
 #include "entry.h"
 #include "environment.h"
+#include "odb.h"
 #include "parallel-checkout/classify.h"
 #include "parallel-checkout/silence.h"
 #include "parallel-checkout/state.h"
@@ -30,23 +29,22 @@
 static int can_be_read(struct repository *repo, const struct object_id *oid)
 {
 	struct object_info oi = OBJECT_INFO_INIT;
-	struct silence silence;
 	void *buf = NULL;
 	int ret;
 
 	prepare_objects(repo);
 	oi.contentp = &buf;
-	be_silent(&silence);
-	ret = !object_info_here(repo, oid, &oi, OBJECT_INFO_LOOKUP_REPLACE);
-	if (end_silence(&silence) || !ret)
+	be_silent();
+	ret = !odb_read_object_info_extended(repo->objects, oid, &oi,
+					     OBJECT_INFO_LOOKUP_REPLACE |
+					     OBJECT_INFO_SKIP_FETCH_OBJECT);
+	if (end_silence() || !ret)
 		forget_bad_objects(repo);
 	free(buf);
 	return ret;
 }
 
-/*
- * The component of the path that is named like a file of attributes, or NULL.
- */
+/* The component of the path that is named like a file of attributes. */
 static const char *find_attributes_file(const char *path)
 {
 	const size_t len = strlen(GITATTRIBUTES_FILE);
@@ -98,8 +96,7 @@ static int is_fit_link(const struct cache_entry *ce MAYBE_UNUSED)
 
 /*
  * A submodule is checked out by a child process that has its own workers. And
- * what stands for a symbolic link where there are none is not a worker's
- * business.
+ * what stands for a symbolic link where there are none is for entry.c.
  */
 static int has_fit_type(const struct parallel_checkout *pc,
 			const struct cache_entry *ce)
@@ -128,37 +125,24 @@ static void look_up_attrs(const struct parallel_checkout *pc,
 }
 
 /*
- * An entry that is not, like the result of a merge, may be gone by the time
- * that a filter has what it has delayed.
- */
-static int is_in_index(const struct parallel_checkout *pc,
-		       const struct cache_entry *ce)
-{
-	struct index_state *istate = pc->state->istate;
-	int pos = !istate ? -1 :
-		index_name_pos(istate, ce->name, ce_namelen(ce));
-
-	return pos >= 0 && istate->cache[pos] == ce;
-}
-
-/*
  * May a worker run the filter of the entry? Unless the user says so, two
- * instances of it might not do. If it may, fill in what it is to run.
+ * instances of it might not do. And the result of a merge may be gone by the
+ * time that a filter has what it has delayed. Fills in what is to be run.
  */
 static int has_fit_filter(const struct parallel_checkout *pc,
 			  struct accepted_entry *entry)
 {
 	const struct delayed_checkout *dco = pc->state->delayed_checkout;
-	const char *base_dir = pc->state->base_dir;
-	const char *slash = find_last_dir_sep(base_dir);
+	int base_len = pc->state->base_dir_len;
 	struct checkout_item *item = &entry->item;
 	struct smudge_command smudge;
 
 	/* A worker tells a filter the path that it writes. */
-	if (pc->filters_stopped || (slash ? slash[1] : *base_dir) ||
+	if (pc->filters_stopped ||
+	    (base_len && !is_dir_sep(pc->state->base_dir[base_len - 1])) ||
 	    !get_parallel_smudge(&item->ca, &smudge) ||
 	    strlen(smudge.cmd) > MAX_COMMAND_LEN ||
-	    !is_in_index(pc, entry->ce))
+	    ce_stage(entry->ce))
 		return 0;
 	item->filter = smudge.cmd;
 	item->required = smudge.required;
@@ -172,21 +156,16 @@ static int has_fit_filter(const struct parallel_checkout *pc,
 static int has_fit_conversion(const struct parallel_checkout *pc,
 			      struct accepted_entry *entry)
 {
-	switch (classify_conv_attrs(&entry->item.ca)) {
-	case CA_CLASS_INCORE:
-	case CA_CLASS_STREAMABLE:
-		return 1;
-	case CA_CLASS_INCORE_FILTER:
-	case CA_CLASS_INCORE_PROCESS:
-		return has_fit_filter(pc, entry);
-	}
-	BUG("unsupported conv_attrs classification");
+	enum conv_attrs_classification class =
+		classify_conv_attrs(&entry->item.ca);
+
+	return class == CA_CLASS_INCORE || class == CA_CLASS_STREAMABLE ||
+		has_fit_filter(pc, entry);
 }
 
 /*
  * Find what the old index has at the path. Entries mostly come in the order of
- * the index, so we need not search. To miss one is no harm: the writer will
- * find the file, and report a collision.
+ * the index. To miss one is no harm: a worker finds the file.
  */
 static const struct cache_entry *find_old(struct parallel_checkout *pc,
 					  const struct cache_entry *ce)
@@ -194,15 +173,12 @@ static const struct cache_entry *find_old(struct parallel_checkout *pc,
 	const struct index_state *old_index = pc->old_index;
 	unsigned int *pos = &pc->old_pos;
 
-	while (old_index && *pos < old_index->cache_nr) {
+	for (; *pos < old_index->cache_nr; (*pos)++) {
 		const struct cache_entry *old = old_index->cache[*pos];
 		int cmp = cmp_cache_name_compare(&old, &ce);
 
-		if (!cmp)
-			return old;
-		if (cmp > 0)
-			break;
-		(*pos)++;
+		if (cmp >= 0)
+			return cmp ? NULL : old;
 	}
 	return NULL;
 }
@@ -212,19 +188,12 @@ static const struct cache_entry *find_old(struct parallel_checkout *pc,
  * stat data that the old index has, or nothing. If there is something else, a
  * worker finds out.
  *
- * A file that has exactly these stat data is replaced without a further look.
- * Whether what is at the path may go has been decided before the entry is
- * offered: a switch has compared the file with the old entry, by its content if
- * that is racily clean (verify_uptodate() in unpack-trees.c), and a reset takes
- * whatever is there. From then on entry.c asks nothing more of the old entry:
- * with force, it keeps a file only if that matches the stat data of the new
- * entry, which has none here, and removes it otherwise. So the stat data are
- * no proof of content, and need not be: they only make the worker stricter than
- * entry.c, which handles whatever else is at the path. This is why a racily
- * clean or an assume-unchanged entry is as good as any other.
- *
- * Where there are no files because of a sparse checkout, it is not worth the
- * look.
+ * That whatever is there may go was decided before the entry is offered, by
+ * content if need be: a switch has compared the file with the old entry (see
+ * verify_uptodate() in unpack-trees.c), and a reset takes anything. So the stat
+ * data need not prove content, and racily clean or assume-unchanged entries are
+ * as good as others. Where there are no files because of a sparse checkout, it
+ * is not worth the look.
  */
 static void expect_old(struct parallel_checkout *pc,
 		       struct accepted_entry *entry)
@@ -238,11 +207,10 @@ static void expect_old(struct parallel_checkout *pc,
 	entry->item.old_sd = old->ce_stat_data;
 }
 
-static int has_file(const struct parallel_checkout *pc,
-		    const struct cache_entry *ce)
+static int has_file(const struct checkout *state, const struct cache_entry *ce)
 {
-	int base_len = pc->state->base_dir_len;
-	char *path = xstrfmt("%.*s%s", base_len, pc->state->base_dir, ce->name);
+	int base_len = state->base_dir_len;
+	char *path = xstrfmt("%.*s%s", base_len, state->base_dir, ce->name);
 	struct stat st;
 	int ret = !check_path(path, strlen(path), &st, base_len);
 
@@ -260,19 +228,18 @@ static int needs_filter_to_compare(const struct parallel_checkout *pc,
 	const struct cache_entry *ce = entry->ce;
 
 	if (!S_ISREG(ce->ce_mode) || !has_stat_data(ce) ||
-	    !pc->state->istate || !is_racy_timestamp(pc->state->istate, ce))
+	    !is_racy_timestamp(pc->state->istate, ce))
 		return 0;
 	look_up_attrs(pc, entry);
-	return entry->item.ca.drv && has_file(pc, ce);
+	return entry->item.ca.drv && has_file(pc->state, ce);
 }
 
+/* What is expected at the path, and can a worker cope with that? */
 static enum entry_class classify_path(struct parallel_checkout *pc,
 				      struct accepted_entry *entry,
-				      int seen, const struct stat *st)
+				      const struct stat *st)
 {
-	const struct cache_entry *ce = entry->ce;
-
-	if (!seen) {
+	if (!st) {
 		if (needs_filter_to_compare(pc, entry))
 			return ENTRY_UNFIT;
 
@@ -282,26 +249,24 @@ static enum entry_class classify_path(struct parallel_checkout *pc,
 		 * And without force, what a lost worker leaves is only known
 		 * for its own if the path was seen to be absent.
 		 */
-		if (has_stat_data(ce) || pc->replaces_unknown ||
+		if (has_stat_data(entry->ce) || !pc->old_index ||
 		    !pc->state->force)
 			return ENTRY_UNSEEN;
 		expect_old(pc, entry);
-		return ENTRY_ORDINARY;
-	}
-	if (!st)
-		return ENTRY_ORDINARY;
-
-	/* A clone reports the paths that collide. That, and directories: no. */
-	if (pc->state->clone || !(S_ISREG(st->st_mode) || S_ISLNK(st->st_mode)))
+	} else if (S_ISREG(st->st_mode) || S_ISLNK(st->st_mode)) {
+		if (pc->state->clone)
+			return ENTRY_UNFIT;	/* for it to be reported */
+		entry->item.old_mode = st->st_mode;
+		fill_stat_data(&entry->item.old_sd, (struct stat *)st);
+	} else if (st->st_mode) {
 		return ENTRY_UNFIT;
-	entry->item.old_mode = st->st_mode;
-	fill_stat_data(&entry->item.old_sd, (struct stat *)st);
+	}
 	return ENTRY_ORDINARY;
 }
 
 enum entry_class classify_entry(struct parallel_checkout *pc,
 				struct accepted_entry *entry,
-				int seen, const struct stat *st)
+				const struct stat *st)
 {
 	const struct cache_entry *ce = entry->ce;
 	enum entry_class class;
@@ -310,7 +275,7 @@ enum entry_class classify_entry(struct parallel_checkout *pc,
 		return ENTRY_AT_ITS_TURN;
 	if ((ce->ce_flags & CE_WT_REMOVE) || !has_fit_type(pc, ce))
 		return ENTRY_UNFIT;
-	class = classify_path(pc, entry, seen, st);
+	class = classify_path(pc, entry, st);
 	if (class == ENTRY_UNSEEN)
 		return class;
 	entry->item.mode = create_ce_mode(ce->ce_mode);

@@ -15,9 +15,7 @@ enum entry_class {
 	/* A worker may write it. */
 	ENTRY_ORDINARY,
 
-	/*
-	 * It decides how others are handled, which have to be written before.
-	 */
+	/* What comes before it has to be written first. */
 	ENTRY_AT_ITS_TURN,
 
 	/* entry.c has to look at its path, and offer it again. */
@@ -28,13 +26,13 @@ enum entry_class {
 };
 
 /*
- * Classify an entry, of which `ce` is set. If `seen`, its path was looked at,
- * and `st` was found there (NULL: nothing). Fills in the rest of the entry but
- * for its path; attributes are those of now, and stay with it.
+ * Classify an entry, of which `ce` is set, with what parallel_checkout_offer()
+ * was told of its path. Fills in the rest of the entry but for that path;
+ * attributes are those of now, and stay with it.
  */
 enum entry_class classify_entry(struct parallel_checkout *pc,
 				struct accepted_entry *entry,
-				int seen, const struct stat *st);
+				const struct stat *st);
 
 /*
  * The same, for an entry that entry.c is going to write, with these attributes

@@ -1,59 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Read and convert a blob, and fill a file with it; see content.h.
+ * What is to be in a file; see content.h.
  */
 #include "git-compat-util.h"
-#include "convert.h"
-#include "environment.h"
 #include "odb/streaming.h"
 #include "packfile.h"
 #include "parallel-checkout/content.h"
 #include "parallel-checkout/reflink.h"
-#include "parallel-checkout/silence.h"
 #include "parallel-checkout/writer.h"
 #include "promisor-remote.h"
 #include "replace-object.h"
 #include "repository.h"
 
-/* No donor's file may make us wait, like a pipe, or become our terminal. */
+/* No donor's file may make us wait, like a pipe. */
 #ifndef O_NONBLOCK
 #define O_NONBLOCK 0
-#endif
-#ifndef O_NOCTTY
-#define O_NOCTTY 0
 #endif
 
 /* Loose blobs that are larger may not fit in memory; entry.c streams them. */
 #define MAX_LOOSE_IN_CORE (1024 * 1024)
-
-static int is_big(const struct checkout_writer *writer, size_t size)
-{
-	return size > repo_settings_get_big_file_threshold(writer->repo);
-}
-
-/*
- * Should the blob be streamed if it can be? An ident is expanded by the
- * streaming filter in another way than in core, and entry.c streams it.
- */
-static int is_better_streamed(const struct checkout_writer *writer,
-			      const struct checkout_item *item,
-			      const struct object_info *oi)
-{
-	return is_big(writer, *oi->sizep) || item->ca.ident ||
-		(oi->whence == OI_LOOSE && *oi->sizep > MAX_LOOSE_IN_CORE);
-}
-
-/*
- * Does stream_blob_to_fd() read the blob bit by bit? If not, it reads all of it
- * at first, and dies if it is corrupt.
- */
-static int is_streamed(const struct checkout_writer *writer,
-		       const struct object_info *oi)
-{
-	return oi->whence == OI_LOOSE ||
-		(oi->whence == OI_PACKED && is_big(writer, *oi->sizep) &&
-		 oi->u.packed.type == PACKED_OBJECT_TYPE_FULL);
-}
 
 /*
  * Read the whole blob, of which `oi` says where it was found. Returns 0, or -1
@@ -71,13 +36,14 @@ static int read_blob(struct checkout_writer *writer,
 		content->buf = unpack_entry(writer->repo, oi->u.packed.pack,
 					    oi->u.packed.offset, &type, &size);
 	} else {
-		/* Not repo_read_object_file(), which may die(). */
 		void *buf = NULL;
 
+		/* Not repo_read_object_file(), which may die(). */
 		oi->sizep = &size;
 		oi->typep = &type;
 		oi->contentp = &buf;
-		if (object_info_here(writer->repo, &item->oid, oi, flags) < 0)
+		if (odb_read_object_info_extended(writer->repo->objects,
+						  &item->oid, oi, flags) < 0)
 			return -1;
 		content->buf = buf;
 	}
@@ -85,7 +51,8 @@ static int read_blob(struct checkout_writer *writer,
 	return content->buf && type == OBJ_BLOB ? 0 : -1;
 }
 
-void content_convert(struct content *content, const struct checkout_item *item)
+/* Convert what is in the buffer, but for the filter. */
+static void convert(struct content *content, const struct checkout_item *item)
 {
 	struct strbuf converted = STRBUF_INIT;
 
@@ -98,32 +65,28 @@ void content_convert(struct content *content, const struct checkout_item *item)
 
 /*
  * Open the donor's file of the item, whose blob has that size. Returns its
- * descriptor, or -1 if it cannot be the blob, or there is nothing to be shared.
+ * descriptor, or -1 if it cannot be the blob.
  */
 static int open_donor_file(struct checkout_writer *writer,
 			   const struct checkout_item *item, size_t size)
 {
 	struct writer_donor *donor;
-	const char *slash;
+	const char *name;
 	struct stat st;
 	int fd;
 
-	if (!size || !item->donor || item->donor > writer->donors_nr)
+	if (item->donor > writer->donors_nr)
 		return -1;
 	donor = &writer->donors[item->donor - 1];
 
-	/*
-	 * The donor has the blob of that name, and not what replaces it here.
-	 */
+	/* It has the blob of that name, and not what replaces it here. */
 	if (donor->refused ||
 	    lookup_replace_object(writer->repo, &item->oid) != &item->oid)
 		return -1;
-	slash = strrchr(item->path, '/');
-	if (dirs_enter(&donor->dirs, item->path,
-		       slash ? slash - item->path : 0, 0))
+	name = dirs_enter(&donor->dirs, item->path, 0);
+	if (!name)
 		return -1;
-	fd = dirs_open(&donor->dirs, slash ? slash + 1 : item->path,
-		       O_NONBLOCK | O_NOCTTY);
+	fd = dirs_open(&donor->dirs, name, O_NONBLOCK);
 	if (fd < 0)
 		return -1;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&
@@ -134,11 +97,18 @@ static int open_donor_file(struct checkout_writer *writer,
 }
 
 int content_load(struct content *content, struct checkout_writer *writer,
-		 const struct checkout_item *item)
+		 const struct checkout_item *item, unsigned int donor)
 {
 	struct object_info oi = OBJECT_INFO_INIT;
-	unsigned int flags = OBJECT_INFO_LOOKUP_REPLACE;
-	size_t size;
+	unsigned int flags = OBJECT_INFO_LOOKUP_REPLACE |
+		OBJECT_INFO_SKIP_FETCH_OBJECT;
+	int is_big, is_loose, is_file = S_ISREG(item->mode);
+
+	/* The filter has it; as elsewhere, what it gets is made of nothing. */
+	if (item->was_delayed) {
+		convert(content, item);
+		return 0;
+	}
 
 	/*
 	 * A missing blob of a partial clone is the main process's business: it
@@ -146,41 +116,46 @@ int content_load(struct content *content, struct checkout_writer *writer,
 	 */
 	if (repo_has_promisor_remote(writer->repo))
 		flags |= OBJECT_INFO_QUICK;
-	oi.sizep = &size;
-	if (object_info_here(writer->repo, &item->oid, &oi, flags) < 0)
+	oi.sizep = &content->size;
+	if (odb_read_object_info_extended(writer->repo->objects, &item->oid,
+					  &oi, flags) < 0)
 		return -1;
 
-	content->file = open_donor_file(writer, item, size);
-	if (content->file >= 0) {
-		content->size = size;
-		return 0;
-	}
-
-	if (item->filter) {
-		/* A filter gets the whole. One at a time is enough of these. */
-		if (is_big(writer, size))
-			return -1;
-	} else if (S_ISREG(item->mode) &&
-		   is_better_streamed(writer, item, &oi)) {
-		content->size = size;
-		content->filter = get_stream_filter_ca(&item->ca, &item->oid);
-		if (content->filter && is_streamed(writer, &oi))
+	if (donor && content->size) {
+		content->file = open_donor_file(writer, item, content->size);
+		if (content->file >= 0)
 			return 0;
-		/* One at a time is enough of these. */
-		if (is_big(writer, size))
-			return -1;
 	}
 
-	if (read_blob(writer, item, &oi, flags, content))
+	/*
+	 * An ident is expanded by the streaming filter in another way than in
+	 * core, and entry.c streams it. A filter of the user gets the whole.
+	 */
+	is_big = is_file && content->size >
+		repo_settings_get_big_file_threshold(writer->repo);
+	is_loose = oi.whence == OI_LOOSE;
+	if (is_file && !item->filter &&
+	    (is_big || item->ca.ident ||
+	     (is_loose && content->size > MAX_LOOSE_IN_CORE)))
+		content->stream = get_stream_filter_ca(&item->ca, &item->oid);
+
+	/*
+	 * stream_blob_to_fd() reads these bit by bit. Of others, it reads all
+	 * at first, and dies if they are corrupt.
+	 */
+	if (content->stream &&
+	    (is_loose || (is_big && oi.whence == OI_PACKED &&
+			  oi.u.packed.type == PACKED_OBJECT_TYPE_FULL)))
+		return 0;
+
+	/* One at a time is enough of those that are big. */
+	if (is_big || read_blob(writer, item, &oi, flags, content))
 		return -1;
-	if (content->filter) {
+	if (content->stream)
 		/* That it can be read is all that we want to know. */
 		FREE_AND_NULL(content->buf);
-		return 0;
-	}
-
-	if (S_ISREG(item->mode))
-		content_convert(content, item);
+	else if (is_file)
+		convert(content, item);
 	return 0;
 }
 
@@ -220,60 +195,44 @@ static int write_buffer(int fd, const char *buf, size_t size)
 	return write_in_full(fd, buf + start, size - start) < 0 ? -1 : 0;
 }
 
-/*
- * Clone the donor's file, and see whether what has come is the blob. Otherwise
- * that is loaded after all, to be written to the file, which is empty then.
- * Returns -1 if neither is possible.
- */
-static int clone_or_load(struct content *content,
-			 struct checkout_writer *writer,
-			 const struct checkout_item *item, int fd)
+/* Clone the donor's file, and see whether what has come is the blob. */
+static int clone_file(const struct content *content,
+		      struct checkout_writer *writer,
+		      const struct checkout_item *item, int fd)
 {
-	struct checkout_item plain = *item;
-
 	if (reflink_file(fd, content->file)) {
 		if (is_reflink_unsupported(errno))
 			writer->donors[item->donor - 1].refused = 1;
-	} else if (is_file_of_blob(fd, &item->oid, content->size,
-				   writer->repo->hash_algo)) {
-		content->cloned = 1;
-		return 0;
+		return -1;
 	}
-
-	close(content->file);
-	content->file = -1;
-	plain.donor = 0;
-	return ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET) < 0 ? -1 :
-		content_load(content, writer, &plain);
+	if (!is_file_of_blob(fd, &item->oid, content->size,
+			     writer->repo->hash_algo))
+		return -1;
+	writer->outcome.cloned_files++;
+	writer->outcome.cloned_bytes += content->size;
+	return 0;
 }
 
 int content_fill(struct content *content, struct checkout_writer *writer,
 		 const struct checkout_item *item, int fd)
 {
-	struct stream_filter *filter;
+	struct stream_filter *stream;
 
 	if (content->file >= 0) {
-		if (clone_or_load(content, writer, item, fd))
-			return -1;
-		if (content->cloned)
+		if (!clone_file(content, writer, item, fd))
 			return 0;
+		close(content->file);
+		content->file = -1;
+		if (ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET) < 0 ||
+		    content_load(content, writer, item, 0))
+			return -1;
 	}
-
-	filter = content->filter;
-	if (!filter)
+	if (!content->stream)
 		return write_buffer(fd, content->buf, content->size);
 
 	/* stream_blob_to_fd() frees the filter */
-	content->filter = NULL;
+	stream = content->stream;
+	content->stream = NULL;
 	return odb_stream_blob_to_fd(writer->repo->objects, fd, &item->oid,
-				     filter, 1) ? -1 : 0;
-}
-
-void content_release(struct content *content)
-{
-	free(content->buf);
-	if (content->filter)
-		free_stream_filter(content->filter);
-	if (content->file >= 0)
-		close(content->file);
+				     stream, 1);
 }

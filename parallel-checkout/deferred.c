@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Entries that entry.c writes after the workers; see deferred.h.
- */
+/* Entries that entry.c writes after the workers; see deferred.h. */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "dirs.h"
 #include "entry.h"
+#include "odb.h"
 #include "oid-array.h"
 #include "parallel-checkout/deferred.h"
-#include "parallel-checkout/silence.h"
 #include "parallel-checkout/state.h"
 #include "promisor-remote.h"
 #include "read-cache.h"
@@ -24,8 +22,6 @@
 static void remove_leftover(const struct parallel_checkout *pc,
 			    const struct cache_entry *ce)
 {
-	struct index_state *istate = pc->state->istate ?
-		pc->state->istate : the_repository->index;
 	unsigned int options = CE_MATCH_IGNORE_VALID |
 		CE_MATCH_IGNORE_SKIP_WORKTREE | CE_MATCH_IGNORE_FSMONITOR;
 	int base_len = pc->state->base_dir_len;
@@ -35,7 +31,7 @@ static void remove_leftover(const struct parallel_checkout *pc,
 	/* With a prefix, ie_modified() would look at another file. */
 	if (!check_path(path, strlen(path), &st, base_len) &&
 	    ((S_ISREG(st.st_mode) && !st.st_size && st.st_nlink == 1) ||
-	     (!base_len && !ie_modified(istate, ce, &st, options))))
+	     (!base_len && !ie_modified(pc->state->istate, ce, &st, options))))
 		beneath_unlink_or_warn(path, base_len);
 	free(path);
 }
@@ -44,37 +40,29 @@ static int lacks_blob(const struct accepted_entry *entry)
 {
 	return !S_ISGITLINK(entry->ce->ce_mode) &&
 		!(entry->ce->ce_flags & CE_WT_REMOVE) &&
-		object_info_here(the_repository, &entry->ce->oid, NULL,
-				 OBJECT_INFO_QUICK);
+		odb_read_object_info_extended(the_repository->objects,
+					      &entry->ce->oid, NULL,
+					      OBJECT_INFO_SKIP_FETCH_OBJECT |
+					      OBJECT_INFO_QUICK);
 }
 
 /*
- * In a partial clone, fetch what the entries from the `i`th of those that are
- * deferred on lack, in one go, when the first one is met that lacks its blob.
+ * Fetch what those that are deferred lack, from the `i`th entry on, in one go.
  * If one of them cannot be had, leave it to entry.c to fetch each at its turn:
  * that writes what comes before the first one that is missing, and dies of that
- * one.
+ * one. "git fetch" says so both times.
  */
 static void fetch_missing(struct parallel_checkout *pc, size_t i)
 {
 	struct oid_array missing = OID_ARRAY_INIT;
 	struct object_id unused;
 
-	if (pc->fetched || !repo_has_promisor_remote(the_repository) ||
-	    !lacks_blob(&pc->entries[pc->deferred[i]]))
-		return;
-	pc->fetched = 1;
-	for (; i < pc->deferred_nr; i++) {
-		const struct accepted_entry *entry =
-			&pc->entries[pc->deferred[i]];
+	for (; i < pc->nr; i++) {
+		const struct accepted_entry *entry = &pc->entries[i];
 
-		if (lacks_blob(entry))
+		if (entry->state >= DEFERRED_UNFIT && lacks_blob(entry))
 			oid_array_append(&missing, &entry->ce->oid);
 	}
-
-	/*
-	 * If it fails, "git fetch" says so, and once more when entry.c fetches.
-	 */
 	promisor_remote_try_direct(the_repository, missing.oid, missing.nr,
 				   &unused);
 	oid_array_clear(&missing);
@@ -86,8 +74,7 @@ static void write_entry(struct parallel_checkout *pc,
 	struct cache_entry *ce = entry->ce;
 	int was_collided = ce->ce_flags & CE_MATCHED;
 
-	entry->state = ENTRY_DONE;
-	if (entry->why == DEFERRED_LOST && !pc->state->force)
+	if (entry->state == DEFERRED_LOST && !pc->state->force)
 		remove_leftover(pc, ce);
 
 	/*
@@ -107,25 +94,26 @@ static void write_entry(struct parallel_checkout *pc,
 	 * What is in the way of such an entry is most likely what the worker
 	 * has written, and not a collision for a clone to report.
 	 */
-	if (entry->why >= DEFERRED_UNFILTERED && !was_collided)
+	if (entry->state >= DEFERRED_UNFILTERED && !was_collided)
 		ce->ce_flags &= ~CE_MATCHED;
 	pc_advance_progress(pc);
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 void deferred_write(struct parallel_checkout *pc)
 {
-	QSORT(pc->deferred, pc->deferred_nr, compare_ids);
-	pc->fetched = 0;
-	for (size_t i = 0; i < pc->deferred_nr; i++) {
-		fetch_missing(pc, i);
-		write_entry(pc, &pc->entries[pc->deferred[i]]);
+	int may_fetch = repo_has_promisor_remote(the_repository);
+
+	for (size_t i = 0; pc->deferred; i++) {
+		struct accepted_entry *entry = &pc->entries[i];
+
+		if (entry->state < DEFERRED_UNFIT)
+			continue;
+		if (may_fetch && lacks_blob(entry)) {
+			fetch_missing(pc, i);
+			may_fetch = 0;
+		}
+		write_entry(pc, entry);
+		entry->state = ENTRY_DONE;
+		pc->deferred--;
 	}
-	pc->deferred_nr = 0;
 }

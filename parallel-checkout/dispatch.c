@@ -10,14 +10,11 @@
 #include "hex.h"
 #include "parallel-checkout/classify.h"
 #include "parallel-checkout/dispatch.h"
-#include "parallel-checkout/limits.h"
-#include "parallel-checkout/run-clock.h"
 #include "parallel-checkout/state.h"
 #include "parallel-checkout/tune.h"
 #include "read-cache.h"
 #include "repository.h"
 #include "strvec.h"
-#include "thread-utils.h"
 #include "trace.h"
 #include "trace2.h"
 
@@ -32,62 +29,37 @@
  */
 #define MAX_FILTERED_PER_BATCH 8
 
-static int is_complete(const struct parallel_checkout *pc)
-{
-	return pc->phase == PHASE_DRAINING;
-}
-
-static int has_workers(const struct parallel_checkout *pc)
-{
-	return pc->pool_started && pc->pool.running;
-}
-
 /* -- how many workers -- */
 
 /* What is known about the speed so far. */
-static void take_sample(const struct parallel_checkout *pc,
-			struct tune_sample *now)
+static void take_sample(struct parallel_checkout *pc, struct tune_sample *now)
 {
+	if (!pc->limits.cores)
+		limits_read(&pc->limits, "");
 	memset(now, 0, sizeof(*now));
 	now->now_ns = getnanotime();
-	now->busy_ns = pc->watched_ns;
 	now->entries = pc->watched + pc->pool.answers;
-	now->bytes = pc->pool.total.bytes;
-	now->run_ns = pc->watch_run_ns + pc->pool.total.run_ns;
+	now->bytes = pc->writer.outcome.bytes + pc->pool.total.bytes;
+	now->busy_ns = pc->watched_ns + pc->pool.total.busy_ns;
 	now->queued = pc->queue.queued;
 	now->filter_cost = pc->queued_cost;
-	now->complete = is_complete(pc);
-	now->starting = pc->may_filter &&
-		pool_is_starting(&pc->pool);
-}
-
-static void read_limits(struct parallel_checkout *pc)
-{
-	struct checkout_limits limits;
-
-	if (pc->cores)
-		return;
-	limits_read(&limits, "");
-	pc->cores = limits.cores;
-	pc->max_workers = limits.max_workers;
-	tune_auto_limit(&pc->tune, limits.cores, limits.max_workers);
+	now->workers = pool_in_use(&pc->pool);
+	now->cores = pc->limits.cores;
+	now->max_workers = pc->limits.max_workers;
+	now->complete = pc->phase == PHASE_FINISHING;
+	now->starting = pool_is_starting(&pc->pool);
 }
 
 void dispatch_watch_anew(struct parallel_checkout *pc)
 {
-	pc->watched = 0;
+	pc->watch_since_ns = pc->watched_ns = pc->watched = 0;
 	tune_auto_restart(&pc->tune);
 }
 
 void dispatch_end_watch(struct parallel_checkout *pc)
 {
-	/* This one is still to come. Of few before it, nothing can be told. */
-	pc->watched--;
-	pc->watch_run_ns = run_clock_since(pc->watch_run_ns);
-	if (!tune_auto_should_queue(&pc->tune, pc->watched_ns))
-		pc->watched = pc->watched_ns = pc->watch_run_ns = 0;
-	read_limits(pc);
-	if (pc->max_workers < 2)
+	limits_read(&pc->limits, "");
+	if (pc->limits.max_workers < 2)
 		pc->sequential = "there can be one worker only";
 	pc_enter(pc, pc->sequential ? PHASE_SEQUENTIAL : PHASE_ACCEPTING);
 }
@@ -99,63 +71,45 @@ void dispatch_watch(struct parallel_checkout *pc)
 	if (pc->phase != PHASE_WATCHING)
 		return;
 	now_ns = getnanotime();
-	if (!pc->watched++) {
+	if (!pc->watch_since_ns)
 		pc->watch_since_ns = now_ns;
-		pc->watch_run_ns = run_clock_ns();
-	}
+	else
+		pc->watched++;
 	pc->watched_ns = now_ns - pc->watch_since_ns;
-	if (!tune_auto_should_queue(&pc->tune, pc->watched_ns))
-		return;
-	dispatch_end_watch(pc);
-}
-
-/* How many entries there may be, in all. */
-static size_t max_entries(const struct parallel_checkout *pc)
-{
-	const struct index_state *istate = pc->state->istate ?
-		pc->state->istate : the_repository->index;
-	size_t queued = pc->queue.queued;
-
-	return queued > istate->cache_nr ? queued : istate->cache_nr;
+	if (pc->watched_ns >= TUNE_ALONE_NS)
+		dispatch_end_watch(pc);
 }
 
 /* How many workers to start for what is queued; 0 for none. */
 static int choose_workers(struct parallel_checkout *pc, int is_last)
 {
+	const struct index_state *istate = pc->state->istate;
+	int threshold = pc->config.threshold, nr = pc->config.nr;
+	size_t entries = pc->queue.queued;
 	struct tune_sample now;
 
-	if (pc->config.nr) {
-		size_t cost = pc->queued_cost;
-		int threshold = cost && cost >= (size_t)pc->config.threshold ?
-			0 : pc->config.threshold;
-		int nr = tune_workers(pc->config.nr, threshold,
-				      pc->queue.queued, is_complete(pc));
-
-		/* It is not for what is queued alone. */
-		return nr && !is_last ?
-			tune_workers(pc->config.nr, 0, max_entries(pc), 1) : nr;
+	if (!nr) {
+		take_sample(pc, &now);
+		return tune_auto_start(&pc->tune, threshold, &now);
 	}
+	if (pc->queued_cost && pc->queued_cost >= (size_t)threshold)
+		threshold = 0;
+	nr = tune_workers(nr, threshold, entries, pc->phase == PHASE_FINISHING);
+	if (!nr || is_last)
+		return nr;
 
-	if (!pc->queue.queued ||
-	    (!is_complete(pc) && pc->queue.queued % ENTRIES_PER_LOOK))
-		return 0;
-	take_sample(pc, &now);
-	if (!tune_auto_is_worth(&pc->tune, &now))
-		return 0;
-	read_limits(pc);
-	return tune_auto_start(&pc->tune, &now);
+	/* They are not for what is queued alone. */
+	if (entries < istate->cache_nr)
+		entries = istate->cache_nr;
+	return tune_workers(pc->config.nr, 0, entries, 1);
 }
 
 static void trace_workers(const struct parallel_checkout *pc, const char *why)
 {
-	struct strbuf msg = STRBUF_INIT;
+	char *msg = xstrfmt("%d: %s", pool_in_use(&pc->pool), why);
 
-	if (trace2_is_enabled()) {
-		strbuf_addf(&msg, "%d: %s", pool_in_use(&pc->pool), why);
-		trace2_data_string("pcheckout", the_repository,
-				   "workers/used", msg.buf);
-	}
-	strbuf_release(&msg);
+	trace2_data_string("pcheckout", the_repository, "workers/used", msg);
+	free(msg);
 }
 
 /* What a filter finds and is told where the main process starts it. */
@@ -196,7 +150,7 @@ static void start_more(struct parallel_checkout *pc, int nr)
 		if (pc->config.nr)
 			warning(_("could start only %d of %d checkout workers; this takes longer"),
 				started, nr);
-		tune_auto_limit(&pc->tune, pc->cores, pc->pool.nr);
+		pc->limits.max_workers = pc->pool.nr;
 	}
 	strvec_clear(&args);
 }
@@ -205,15 +159,13 @@ static void start_workers(struct parallel_checkout *pc, int is_last)
 {
 	int nr;
 
-	if (pc->pool_started || !pc->root)
+	if (pc->pool_started || !pc->root || !pc->queue.queued)
 		return;
 	nr = choose_workers(pc, is_last);
 	if (!nr)
 		return;
-	if (pc->config.nr)
-		pc->cores = online_cpus();
-	pool_init(&pc->pool, pc->config.nr ? nr : pc->max_workers,
-		  the_hash_algo, !pc->config.nr);
+	pool_init(&pc->pool, pc->config.nr ? nr : pc->limits.max_workers);
+	pc->pool.quiet = !pc->config.nr;
 	pc->pool.may_filter = pc->may_filter;
 	pc->pool_started = 1;
 	start_more(pc, nr);
@@ -233,7 +185,7 @@ static void adjust_workers(struct parallel_checkout *pc)
 	if (want > pc->pool.nr)
 		start_more(pc, want - pc->pool.nr);
 	else
-		pool_use(&pc->pool, want);
+		pc->pool.in_use = want;
 	trace_workers(pc, pc->tune.why);
 }
 
@@ -248,20 +200,14 @@ static void unqueue(struct parallel_checkout *pc, uint32_t id)
 /* Give the next entries of the queue to a worker. */
 static void send_batch(struct parallel_checkout *pc, int worker)
 {
-	const struct tune_batch now = {
-		.workers = pool_in_use(&pc->pool),
-		.cores = pc->cores,
-		.queued = pc->queue.queued,
-		.complete = is_complete(pc),
-		.is_judged = !pc->config.nr,
-		.entries = pc->watched + pc->pool.answers,
-		.busy_ns = pc->watched_ns + pc->pool.total.busy_ns,
-		.run_ns = pc->watch_run_ns + pc->pool.total.run_ns,
-	};
-	int by_directory = tune_is_waiting(&now), filtered = 0;
-	size_t size = tune_batch_size(&now), n = 0;
+	struct tune_sample now;
+	int by_directory, filtered = 0;
+	size_t size, n = 0;
 	uint32_t id;
 
+	take_sample(pc, &now);
+	by_directory = tune_is_waiting(&now);
+	size = tune_batch_size(&now);
 	pool_begin_batch(&pc->pool, worker);
 	while (n < size && filtered < MAX_FILTERED_PER_BATCH &&
 	       !(by_directory ? queue_next(&pc->queue, worker, &id) :
@@ -296,7 +242,7 @@ static void land(struct parallel_checkout *pc,
 		return;
 	}
 	pc->delayed--;
-	if (pc->phase != PHASE_FILTERING && pc->progress)
+	if (pc->phase != PHASE_DELAYED && pc->progress)
 		--*pc->progress_cnt;	/* it was counted, and will be again */
 }
 
@@ -329,6 +275,9 @@ static void take_result(struct parallel_checkout *pc,
 			pc->filters_stopped = 1;
 		pc_defer(pc, entry, DEFERRED_UNFILTERED);
 		break;
+	case CHECKOUT_PENDING:
+		pc_defer(pc, entry, DEFERRED_LOST);
+		break;
 	default:
 		pc_defer(pc, entry, DEFERRED_ANSWERED);
 	}
@@ -336,11 +285,8 @@ static void take_result(struct parallel_checkout *pc,
 
 static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 {
-	struct checkout_result result;
-	uint32_t id;
 	int worker;
 
-	pc->since_look = 0;
 	if (!pc->config.nr && pc->queue.queued)
 		adjust_workers(pc);
 	while (pc->queue.queued &&
@@ -348,17 +294,13 @@ static void look_at_workers(struct parallel_checkout *pc, int timeout_ms)
 		send_batch(pc, worker);
 
 	/* What was queued may have been deferred, all of it. */
-	if (!pc->in_flight && pc->phase != PHASE_FILTERING)
+	if (!pc->in_flight && pc->phase != PHASE_DELAYED)
 		timeout_ms = 0;
 	pool_poll(&pc->pool, timeout_ms);
 
-	while (pool_next_result(&pc->pool, &result))
-		take_result(pc, &result);
+	for (size_t i = 0; i < pc->pool.results_nr; i++)
+		take_result(pc, &pc->pool.results[i]);
 	pc_advance_throughput(pc);
-	while (pool_next_lost(&pc->pool, &id)) {
-		land(pc, &pc->entries[id]);
-		pc_defer(pc, &pc->entries[id], DEFERRED_LOST);
-	}
 }
 
 void dispatch_enqueue(struct parallel_checkout *pc,
@@ -371,8 +313,11 @@ void dispatch_enqueue(struct parallel_checkout *pc,
 	queue_add(&pc->queue, queued->item.id, queued->item.path);
 	pc->queued_cost += classify_cost(queued);
 
+	if (++pc->since_look < ENTRIES_PER_LOOK)
+		return;
+	pc->since_look = 0;
 	start_workers(pc, 0);
-	if (has_workers(pc) && ++pc->since_look >= ENTRIES_PER_LOOK)
+	if (pc->pool.running)
 		look_at_workers(pc, 0);
 }
 
@@ -380,35 +325,19 @@ void dispatch_drain(struct parallel_checkout *pc, int is_last)
 {
 	uint32_t id;
 
-	pc_enter(pc, PHASE_DRAINING);
+	pc_enter(pc, PHASE_FINISHING);
 	start_workers(pc, is_last);
-	while (has_workers(pc) && (pc->queue.queued || pc->in_flight))
+	while (pc->pool.running && (pc->queue.queued || pc->in_flight))
 		look_at_workers(pc, -1);
 	while (!queue_first(&pc->queue, &id)) {
 		unqueue(pc, id);
 		pc_defer(pc, &pc->entries[id], DEFERRED_UNFIT);
 	}
-	pc_enter(pc, PHASE_DRAINED);
 }
 
 void dispatch_collect(struct parallel_checkout *pc)
 {
-	pc_enter(pc, PHASE_FILTERING);
 	pool_collect(&pc->pool);
-	while (has_workers(pc) && pc->delayed)
+	while (pc->pool.running && pc->delayed)
 		look_at_workers(pc, -1);
-	pc_enter(pc, PHASE_DRAINED);
-}
-
-void dispatch_hang_up(struct parallel_checkout *pc)
-{
-	if (has_workers(pc) && !pc->delayed)
-		pool_hang_up(&pc->pool);
-}
-
-void dispatch_release(struct parallel_checkout *pc)
-{
-	pc_trace_stats(pc);
-	if (pc->pool_started)
-		pool_finish(&pc->pool);
 }

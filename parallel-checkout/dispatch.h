@@ -4,7 +4,7 @@
 
 /*
  * Start, feed and wait for workers. Processes are pool.c's job, and policy is
- * that of tune.c and tune-auto.c.
+ * that of tune.c.
  */
 
 struct accepted_entry;
@@ -31,22 +31,11 @@ void dispatch_enqueue(struct parallel_checkout *pc,
 /*
  * Have all that is queued written or removed. What no worker can do is
  * deferred. `is_last` says that nothing will be queued after it. Leads to
- * PHASE_DRAINED.
+ * PHASE_FINISHING.
  */
 void dispatch_drain(struct parallel_checkout *pc, int is_last);
 
-/*
- * Have what workers hold that is delayed written. From PHASE_DELAYED to
- * PHASE_DRAINED.
- */
+/* Have what workers hold that is delayed written. In PHASE_DELAYED. */
 void dispatch_collect(struct parallel_checkout *pc);
-
-/*
- * Nothing more comes: let the workers end, but not those that hold something.
- */
-void dispatch_hang_up(struct parallel_checkout *pc);
-
-/* End the workers, and tell trace2 what they have done. */
-void dispatch_release(struct parallel_checkout *pc);
 
 #endif /* PARALLEL_CHECKOUT_DISPATCH_H */

@@ -16,20 +16,16 @@
 struct repository;
 
 /*
- * Write the list to `fd`: a frame of WIRE_DONORS (see wire.h) with the paths of
- * at most CHECKOUT_MAX_DONORS donors, then frames of WIRE_ITEMS with their
- * files, sorted by path. `id` of an item is the number of its donor, from 1 on,
- * and only path, mode and object name are filled in besides. If several donors
- * say the same of a path, only the first is listed.
+ * Print at most CHECKOUT_MAX_DONORS donors: for each, "donor <path>", then
+ * "<object name> <path>" for each of its files, where a NUL ends each line.
  *
  * Donors are working trees other than the one at `root` (the current directory
  * if it is ""), on the same file system: that of checkout.reflinkFrom, those of
  * this repository, and the one that "origin" names by its path. They, their
  * repositories and indexes have to belong to the current user.
  *
- * Returns 0, or -1 with errno set if the list cannot be written. May die(), as
- * all that reads an index may.
+ * May die(), as all that reads an index may.
  */
-int list_donors(struct repository *repo, const char *root, int fd);
+void list_donors(struct repository *repo, const char *root);
 
 #endif /* PARALLEL_CHECKOUT_DONOR_LIST_H */

@@ -9,49 +9,41 @@
  * these and sees whether they are what is said here.
  */
 
-#include "mem-pool.h"
 #include "parallel-checkout/item.h"
 #include "parallel-checkout/settings.h"
-#include "run-command.h"
 #include "strbuf.h"
+#include "strmap.h"
 
-struct donor_file;
 struct strvec;
 
 struct checkout_donors {
-	enum checkout_reflink reflink;
+	enum checkout_reflink reflink;	/* until they have been looked for */
 
-	/* Says what there is; NULL if it does not, or no more. */
-	struct child_process *lister;
-	unsigned asked : 1;
-	struct strbuf in;
-
-	/* What it has said; files are sorted by path. */
-	char *path[CHECKOUT_MAX_DONORS];
+	/* What the lister has said; paths and files point into it. */
+	struct strbuf list;
 	unsigned int nr;
-	struct donor_file *files;
-	size_t files_nr, files_alloc;
-	size_t next;		/* after the file that was found last */
-	struct mem_pool names;	/* of files */
+	const char *path[CHECKOUT_MAX_DONORS];
+	struct strset files[CHECKOUT_MAX_DONORS];
+
+	struct strbuf wanted;	/* the file that is looked for */
 };
 
 /* Ask for the configuration. Dies if it makes no sense. */
 void donors_init(struct checkout_donors *donors);
 
-/* End the lister, and free everything. */
 void donors_release(struct checkout_donors *donors);
 
 /*
  * Workers are about to be started, that write below `root` files whose names
  * begin with `name_prefix`: look for donors, once, and add the arguments that
- * tell them.
+ * tell them. Waits for the lister, but not for long.
  */
 void donors_add_args(struct checkout_donors *donors, const char *root,
 		     const char *name_prefix, struct strvec *args);
 
 /*
  * If a donor may have the file of an item, which is complete otherwise, name it
- * there. Waits for the lister, but not for long.
+ * there.
  */
 void donors_find(struct checkout_donors *donors, struct checkout_item *item);
 

@@ -2,11 +2,7 @@
 #ifndef PARALLEL_CHECKOUT_ITEM_H
 #define PARALLEL_CHECKOUT_ITEM_H
 
-/*
- * What a checkout worker is asked to write, and what it answers. These structs
- * are the common language of all parts of parallel checkout; nothing in here
- * does any work.
- */
+/* What a checkout worker is asked to write, and what it answers. */
 
 #include "convert.h"
 #include "hash.h"
@@ -15,9 +11,8 @@
 #define CHECKOUT_MAX_DONORS 2
 
 /*
- * What is to be at a path, together with what the main process believes is
- * there. The main process has not necessarily looked: it is the writer that
- * finds out, and answers CHECKOUT_COLLIDED when it is not so.
+ * What is to be at a path, and what the main process believes is there, though
+ * it may not have looked: the writer does.
  */
 struct checkout_item {
 	/* Number of the entry in the main process; comes back in the result. */
@@ -34,41 +29,35 @@ struct checkout_item {
 	struct object_id oid;
 
 	/*
-	 * How the blob of a regular file is converted. All of it is decided by
-	 * the main process. Of the driver a worker only knows `filter`; the
-	 * action of the attribute, which is there for messages, it does not
-	 * know either.
+	 * How the blob of a regular file is converted, as the main process has
+	 * decided. A worker does not know the driver, but for `filter`, nor the
+	 * action of the attribute, which is there for messages.
 	 */
 	struct conv_attrs ca;
 
 	/*
 	 * The command of a filter that comes last, or NULL; not owned. It may
 	 * be required, or a long-running process, which may be told that it may
-	 * answer later.
+	 * answer later. Never on the wire: it was, and has the content.
 	 */
 	const char *filter;
-	unsigned required : 1, is_process : 1, can_delay : 1;
+	unsigned required : 1, is_process : 1, can_delay : 1, was_delayed : 1;
 
-	/*
-	 * The path, relative to the root that the writer was opened with; NUL
-	 * terminated. Not owned by the item.
-	 */
+	/* Relative to the writer's root; NUL terminated and not owned. */
 	const char *path;
 	size_t path_len;
 
 	/*
-	 * If old_mode is zero, the path is believed to be absent. Otherwise
-	 * there may be a file (or a symbolic link) of this mode with this stat
-	 * data, which is to be replaced. It being absent is fine, too.
+	 * The path is absent, or if old_mode is not zero, there may be a file
+	 * or symbolic link like this, which is to be replaced.
 	 */
 	uint32_t old_mode;
 	struct stat_data old_sd;
 
 	/*
-	 * If not zero, the number, from 1 on, of another working tree that is
-	 * known to the writer: a file there, at the same path, may have the
-	 * bytes of the blob. That is a hint; the writer sees to it that it is
-	 * so. Only for a regular file that is not converted.
+	 * If not zero, the number, from 1 on, of another working tree whose
+	 * file at the same path may have the bytes of the blob. A hint, and
+	 * only for a regular file that is not converted.
 	 */
 	unsigned int donor;
 };
@@ -77,38 +66,35 @@ struct checkout_item {
 #define CHECKOUT_REMOVE_DIR ((uint32_t)S_IFDIR)
 
 enum checkout_status {
-	/* Not answered yet; never on the wire. */
+	/* Not answered, or not yet; never on the wire. */
 	CHECKOUT_PENDING = 0,
 
 	/* The file is there, whole. Or it is gone, if that was asked for. */
 	CHECKOUT_WRITTEN = 1,
 
 	/*
-	 * The path or one of its leading directories is not what it was
-	 * believed to be. Whatever is there was left alone. For a directory:
-	 * it cannot be removed, most likely as it is not empty.
+	 * The path or a leading directory is not what it was believed to be,
+	 * and was left alone. For a directory: it cannot be removed.
 	 */
 	CHECKOUT_COLLIDED = 2,
 
 	/*
-	 * Something failed, or would have had to be said to the user. Nothing
-	 * of the new file is left. entry.c will do it again, with all
-	 * messages.
+	 * Something failed, or would have had to be said. Nothing of the new
+	 * file is left. entry.c will do it again, with all messages.
 	 */
 	CHECKOUT_DECLINED = 3,
 
 	/*
-	 * The filter of the item has delayed its answer. Nothing is at the
-	 * path. The worker asks for it when it is told to, and answers once
-	 * more.
+	 * The filter has delayed its answer. Nothing is at the path. When told
+	 * to, the worker asks for it, and answers once more.
 	 */
 	CHECKOUT_DELAYED = 4,
 
 	/*
-	 * The same as CHECKOUT_DECLINED, and it is the filter that failed. If
-	 * that is required, the worker declines whatever has a filter from then
-	 * on, and leaves it as it is. If it failed when asked for more of what
-	 * it has delayed, the file may be there, and is to be written again.
+	 * Declined, as the filter failed. If that is required, the worker
+	 * declines whatever has a filter from then on. If it failed when asked
+	 * for more of what it has delayed, the file may be there, and is to be
+	 * written again.
 	 */
 	CHECKOUT_UNFILTERED = 5,
 };
@@ -117,10 +103,7 @@ struct checkout_result {
 	uint32_t id;
 	enum checkout_status status;
 
-	/*
-	 * The stat data of a CHECKOUT_WRITTEN file, if the writer was asked to
-	 * stat what it writes.
-	 */
+	/* of a CHECKOUT_WRITTEN file, if the writer was asked for it */
 	unsigned has_sd : 1;
 	struct stat_data sd;
 };
@@ -135,12 +118,8 @@ struct checkout_outcome {
 	uint64_t removed;			/* files and directories */
 	uint64_t collided, declined, delayed;	/* answers */
 
-	/*
-	 * Nanoseconds from the first item of a batch to its last result, and
-	 * for how much of that the worker was running; see run-clock.h. The
-	 * latter is 0 where nobody knows.
-	 */
-	uint64_t busy_ns, run_ns;
+	/* Nanoseconds from the first item of a batch to its last result. */
+	uint64_t busy_ns;
 };
 
 static inline void outcome_add(struct checkout_outcome *total,
@@ -155,7 +134,6 @@ static inline void outcome_add(struct checkout_outcome *total,
 	total->declined += more->declined;
 	total->delayed += more->delayed;
 	total->busy_ns += more->busy_ns;
-	total->run_ns += more->run_ns;
 }
 
 #endif /* PARALLEL_CHECKOUT_ITEM_H */

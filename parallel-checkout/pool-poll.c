@@ -8,10 +8,10 @@
 #include "sigchain.h"
 #include "trace.h"
 
-#define READ_SIZE (64 * 1024)
-
 /* How long to wait where the kernel lacks memory. */
 #define POLL_AGAIN_MS 10
+
+#define READ_SIZE (64 * 1024)
 
 /* Windows says ENOSPC for a pipe that is full; cf. pump_io_round(). */
 static int is_full_pipe(int err)
@@ -25,8 +25,7 @@ static void send_frames(struct pool_worker *worker)
 
 	/* Not xwrite(), which would wait for the pipe to have room. */
 	sigchain_push(SIGPIPE, SIG_IGN);
-	n = write(worker->cp.in, worker->out.buf + worker->out_sent,
-		  worker->out.len - worker->out_sent);
+	n = write(worker->cp.in, worker->out.buf, worker->out.len);
 	if (n < 0 && (is_full_pipe(errno) || errno == EINTR)) {
 		n = 0;
 	} else if (n < 0) {
@@ -36,115 +35,76 @@ static void send_frames(struct pool_worker *worker)
 		 */
 		close(worker->cp.in);
 		worker->cp.in = -1;
-		n = worker->out.len - worker->out_sent;
+		n = worker->out.len;
 	}
 	sigchain_pop(SIGPIPE);
-
-	worker->out_sent += n;
-	if (worker->out_sent == worker->out.len) {
-		strbuf_reset(&worker->out);
-		worker->out_sent = 0;
-	}
+	strbuf_remove(&worker->out, 0, n);
 }
 
-static void hold(struct worker_pool *pool, uint32_t id, int worker)
+void pool_add_result(struct worker_pool *pool,
+		       const struct checkout_result *result)
 {
-	if (id >= pool->holder_nr) {
-		size_t nr = alloc_nr((size_t)id);
-
-		REALLOC_ARRAY(pool->holder, nr);
-		memset(pool->holder + pool->holder_nr, 0,
-		       (nr - pool->holder_nr) * sizeof(*pool->holder));
-		pool->holder_nr = nr;
-	}
-	pool->holder[id] = worker + 1;
-}
-
-/* Is it the next answer of the oldest batch? */
-static int is_expected_result(struct worker_pool *pool,
-			      struct pool_worker *worker,
-			      const struct checkout_result *result, size_t nth)
-{
-	if (nth == worker->batch_len[0] ||
-	    worker->ids[worker->ids_first] != result->id ||
-	    (result->status == CHECKOUT_DELAYED && !worker->may_delay))
-		return 0;
-	worker->ids_first++;
-	if (result->status == CHECKOUT_DELAYED)
-		hold(pool, result->id, worker - pool->workers);
-	return 1;
-}
-
-/* Is it the last answer for an entry that was delayed? */
-static int is_expected_late(struct worker_pool *pool,
-			    struct pool_worker *worker,
-			    const struct checkout_result *result)
-{
-	if (result->status == CHECKOUT_DELAYED ||
-	    result->id >= pool->holder_nr ||
-	    pool->holder[result->id] != worker - pool->workers + 1)
-		return 0;
+	ALLOC_GROW(pool->results, pool->results_nr + 1, pool->results_alloc);
+	pool->results[pool->results_nr++] = *result;
 	pool->holder[result->id] = 0;
-	return 1;
 }
 
-/* Returns how many results there are, or -1 if they are not to be expected. */
-static ssize_t take_results(struct worker_pool *pool,
-			    struct pool_worker *worker,
-			    struct wire_cursor *cursor, int late)
+/* Returns -1 if the worker has not been asked for that. */
+static int take_result(struct worker_pool *pool,
+		       const struct pool_worker *worker,
+		       const struct checkout_result *result, int late)
 {
-	ssize_t n = 0;
-	int ret;
+	int number = worker - pool->workers + 1;
+	int delayed = result->status == CHECKOUT_DELAYED;
 
-	for (;;) {
-		struct checkout_result *result;
+	if (result->id >= pool->holder_alloc ||
+	    pool->holder[result->id] != (late ? -number : number) ||
+	    (delayed && (late || !worker->filters)))
+		return -1;
+	pool_add_result(pool, result);
+	if (delayed)
+		pool->holder[result->id] = -number;
+	return 0;
+}
 
-		ALLOC_GROW(pool->results, pool->results_nr + 1,
-			   pool->results_alloc);
-		result = &pool->results[pool->results_nr];
-		ret = wire_get_result(cursor, result);
-		if (ret <= 0)
-			return ret < 0 ? -1 : n;
-		if (late ? !is_expected_late(pool, worker, result) :
-			   !is_expected_result(pool, worker, result, n))
+/* Returns -1 if the frame makes no sense. */
+static int take_frame(struct worker_pool *pool, struct pool_worker *worker,
+		      struct wire_frame *frame)
+{
+	int late = frame->type == WIRE_LATE, ret;
+	struct checkout_outcome outcome;
+	struct checkout_result result;
+	size_t n = 0;
+
+	if ((!late && (frame->type != WIRE_RESULTS || !worker->batches)) ||
+	    wire_get_outcome(frame, &outcome))
+		return -1;
+	while ((ret = wire_get_result(frame, &result)) > 0) {
+		if (take_result(pool, worker, &result, late))
 			return -1;
 		n++;
-		pool->results_nr++;
-		pool->answers += !late;
 	}
-}
-
-static int take_frame(struct worker_pool *pool, struct pool_worker *worker,
-		      const struct wire_frame *frame)
-{
-	int late = frame->type == WIRE_LATE;
-	struct checkout_outcome outcome;
-	struct wire_cursor cursor;
-	ssize_t n;
-
-	wire_open_frame(&cursor, frame);
-	if (!(late || (frame->type == WIRE_RESULTS && worker->batches)) ||
-	    wire_get_outcome(&cursor, &outcome) != 1)
-		return -1;
-	n = take_results(pool, worker, &cursor, late);
-	if (n < 0)
+	if (ret < 0)
 		return -1;
 	if (!late) {
-		if ((size_t)n != worker->batch_len[0])
+		if (n != worker->batch_len[0])
 			return -1;
 		worker->answered = 1;
 		worker->batches--;
 		MOVE_ARRAY(worker->batch_len, worker->batch_len + 1,
 			   worker->batches);
 		pool->batches++;
+		pool->answers += n;
 	}
 	outcome_add(&pool->total, &outcome);
 	return 0;
 }
 
+/* Returns -1 if the worker has ended, or cannot be understood any more. */
 static int receive_frames(struct worker_pool *pool, struct pool_worker *worker)
 {
 	struct strbuf *in = &worker->in;
+	struct wire_frame frame;
 	size_t used = 0;
 	ssize_t n;
 
@@ -154,96 +114,69 @@ static int receive_frames(struct worker_pool *pool, struct pool_worker *worker)
 		return -1;
 	strbuf_setlen(in, in->len + n);
 
-	for (;;) {
-		struct wire_frame frame;
-
-		n = wire_next_frame(in->buf + used, in->len - used, &frame);
-		if (n < 0)
-			return -1;
-		if (!n)
-			break;
-		if (take_frame(pool, worker, &frame) < 0)
+	while ((n = wire_next_frame(in->buf + used, in->len - used,
+				    &frame)) > 0) {
+		if (take_frame(pool, worker, &frame))
 			return -1;
 		used += n;
 	}
 	strbuf_remove(in, 0, used);
-	return 0;
-}
-
-static void add_pollfd(struct worker_pool *pool, int *nr, int worker, int fd,
-		       short events)
-{
-	pool->pollfds[*nr].fd = fd;
-	pool->pollfds[*nr].events = events;
-	pool->pollfds[*nr].revents = 0;
-	pool->pollfd_worker[*nr] = worker;
-	(*nr)++;
+	return n;
 }
 
 void pool_poll(struct worker_pool *pool, int timeout_ms)
 {
-	uint64_t start;
-	int nr = 0, ready, err;
+	uint64_t start_ns;
+	int ready;
 
+	pool->results_nr = 0;
+	if (!pool->running)
+		return;
 	for (int i = 0; i < pool->nr; i++) {
 		struct pool_worker *worker = &pool->workers[i];
-
-		if (!worker->running)
-			continue;
+		struct pollfd *pollfd = &pool->pollfds[2 * i];
 
 		/* Most often the pipe has room; then poll() need not say so. */
-		if (worker->out.len)
+		if (worker->running && worker->out.len)
 			send_frames(worker);
-		add_pollfd(pool, &nr, i, worker->cp.out, POLLIN);
-		if (worker->out.len)
-			add_pollfd(pool, &nr, i, worker->cp.in, POLLOUT);
+		pollfd[0].fd = worker->running ? worker->cp.out : -1;
+		pollfd[0].events = POLLIN;
+		pollfd[1].fd = worker->running && worker->out.len ?
+			worker->cp.in : -1;
+		pollfd[1].events = POLLOUT;
 	}
-	if (!nr)
-		return;
 
-	start = timeout_ms ? getnanotime() : 0;
-	ready = poll(pool->pollfds, nr, timeout_ms);
-	err = errno;
-	if (timeout_ms)
-		pool->waited_ns += getnanotime() - start;
-	errno = err;
-	if (ready < 0 && (errno == EAGAIN || errno == ENOMEM)) {
-		/* see poll(2); that passes */
-		sleep_millisec(POLL_AGAIN_MS);
-		return;
-	}
-	if (ready < 0 && errno != EINTR)
+	start_ns = getnanotime();
+	ready = poll(pool->pollfds, 2 * pool->nr, timeout_ms);
+	if (ready < 0 && (errno == EAGAIN || errno == ENOMEM))
+		sleep_millisec(POLL_AGAIN_MS);	/* see poll(2); that passes */
+	else if (ready < 0 && errno != EINTR)
 		die_errno(_("failed to poll checkout workers"));
-	if (ready <= 0)
-		return;
+	pool->waited_ns += getnanotime() - start_ns;
 
-	for (int i = 0; i < nr; i++) {
-		struct pool_worker *worker =
-			&pool->workers[pool->pollfd_worker[i]];
+	for (int i = 0; ready > 0 && i < pool->nr; i++) {
+		struct pool_worker *worker = &pool->workers[i];
+		const struct pollfd *pollfd = &pool->pollfds[2 * i];
 
-		if (!pool->pollfds[i].revents || !worker->running)
-			continue;
-		if (pool->pollfds[i].events & POLLOUT)
+		if (pollfd[1].fd >= 0 && pollfd[1].revents)
 			send_frames(worker);
-		else if (receive_frames(pool, worker) < 0)
+		if (pollfd[0].fd >= 0 && pollfd[0].revents &&
+		    receive_frames(pool, worker))
 			pool_lose_worker(pool, worker);
 	}
 }
 
-int pool_next_result(struct worker_pool *pool, struct checkout_result *result)
+int pool_wait_for_pipe(int fd, uint64_t end_ns)
 {
-	if (pool->results_first == pool->results_nr) {
-		pool->results_first = pool->results_nr = 0;
-		return 0;
-	}
-	*result = pool->results[pool->results_first++];
-	return 1;
-}
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	uint64_t now_ns = getnanotime();
+	int ready;
 
-int pool_next_lost(struct worker_pool *pool, uint32_t *id)
-{
-	if (!pool->lost_nr)
-		return 0;
-	*id = pool->lost[--pool->lost_nr];
-	return 1;
+	/* The timer of the progress interrupts it once in a second. */
+	do {
+		ready = poll(&pollfd, 1, now_ns < end_ns ?
+			     (end_ns - now_ns) / 1000000 + 1 : 0);
+		now_ns = getnanotime();
+	} while (ready < 0 && errno == EINTR && now_ns < end_ns);
+	return ready > 0 ? 0 : -1;
 }

@@ -29,52 +29,21 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/*
- * Let a worker end, and wait for that; errno stays as it is. Returns its exit
- * code.
- */
+/* Let a worker end, and wait for that. Returns its exit code. */
 static int end_worker(struct pool_worker *worker)
 {
-	int saved_errno = errno, code;
-
 	worker->running = 0;
 	close_fd(&worker->cp.in);
 	close_fd(&worker->cp.out);
-	code = finish_command(&worker->cp);
-	errno = saved_errno;
-	return code;
+	return finish_command(&worker->cp);
 }
 
-static int hides_stderr(int may_filter MAYBE_UNUSED)
-{
-	if (trace2_is_enabled() || trace_want(&trace_default_key))
-		return 0;
-#ifdef GIT_WINDOWS_NATIVE
-	/* Only the standard descriptors are inherited. */
-	return !may_filter;
-#else
-	return 1;
-#endif
-}
-
-/*
- * Have the worker inherit our standard error under another number; its own one
- * is hidden. Returns what is to be closed later, or -1.
- */
-static int pass_stderr(struct child_process *cp)
-{
-	int fd = dup(2);
-
-	if (fd >= 0)
-		strvec_pushf(&cp->args, "--filter-stderr=%d", fd);
-	return fd;
-}
-
+/* Returns 0, or an error number. */
 static int start_worker(struct pool_worker *worker, const struct strvec *args,
 			int may_filter)
 {
 	struct child_process *cp = &worker->cp;
-	int filter_stderr = -1, failed, saved_errno;
+	int filter_stderr = -1, err = 0;
 
 	strbuf_init(&worker->out, 0);
 	strbuf_init(&worker->in, 0);
@@ -82,43 +51,49 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args,
 	cp->git_cmd = 1;
 	cp->in = -1;
 	cp->out = -1;
+	cp->no_stderr = !trace2_is_enabled() && !trace_want(&trace_default_key);
+#ifdef GIT_WINDOWS_NATIVE
+	/* Only the standard descriptors are inherited. */
+	if (may_filter)
+		cp->no_stderr = 0;
+#endif
+	cp->clean_on_exit = 1;
 	cp->wait_after_clean = 1;
 	cp->clean_timeout_ms = END_TIMEOUT_MS;
-	cp->clean_on_exit = 1;
 	strvec_pushv(&cp->args, args->v);
 	strvec_pushf(&cp->args, "--protocol=%d", WIRE_PROTOCOL);
-	if (hides_stderr(may_filter)) {
-		/* not no_stderr, for which start_command() dies if it must */
-		cp->err = open("/dev/null", O_WRONLY);
-		if (cp->err < 0) {
-			child_process_clear(cp);
-			return -1;
-		}
-		if (may_filter)
-			filter_stderr = pass_stderr(cp);
-	}
-	failed = start_command(cp);
-	saved_errno = errno;
+	if (may_filter && cp->no_stderr)
+		filter_stderr = dup(2);
+	if (filter_stderr >= 0)
+		strvec_pushf(&cp->args, "--filter-stderr=%d", filter_stderr);
+	if (start_command(cp))
+		err = errno;
 	if (filter_stderr >= 0)
 		close(filter_stderr);
-	if (failed) {
-		/* If not even a pipe could be had, this is still open. */
-		if (!cp->pid && cp->err > 0)
-			close(cp->err);
-		errno = saved_errno;
-		return -1;
-	}
+	if (err)
+		return err;
 
 	/*
 	 * The worker may be waiting for room in its pipe of results while we
 	 * would be waiting for room in its pipe of items.
 	 */
 	if (enable_pipe_nonblock(cp->in) < 0) {
+		err = errno;
 		end_worker(worker);
-		return -1;
+		return err;
 	}
 	worker->running = 1;
 	return 0;
+}
+
+void pool_init(struct worker_pool *pool, int max)
+{
+	memset(pool, 0, sizeof(*pool));
+	pool->alloc = max;
+
+	/* run-command.c remembers where they are, so they must stay there. */
+	CALLOC_ARRAY(pool->workers, max);
+	CALLOC_ARRAY(pool->pollfds, 2 * (size_t)max);
 }
 
 /*
@@ -127,58 +102,31 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args,
  */
 #define WORKERS_TO_GIVE_BACK 8
 
-static void give_workers_back(struct worker_pool *pool, int had)
-{
-	for (int i = 0; i < WORKERS_TO_GIVE_BACK && pool->nr > had; i++)
-		end_worker(&pool->workers[--pool->nr]);
-}
-
-void pool_init(struct worker_pool *pool, int max,
-	       const struct git_hash_algo *algo, int quiet)
-{
-	memset(pool, 0, sizeof(*pool));
-	pool->algo = algo;
-	pool->quiet = !!quiet;
-	pool->alloc = max;
-
-	/* run-command.c remembers where they are, so they must stay there. */
-	CALLOC_ARRAY(pool->workers, max);
-	CALLOC_ARRAY(pool->pollfds, 2 * (size_t)max);
-	CALLOC_ARRAY(pool->pollfd_worker, 2 * (size_t)max);
-}
-
-/*
- * May we wait for workers? A sandbox that forbids poll() leaves everything else
- * alone where there are none. Returns 0, or an error number.
- */
-static int check_poll(void)
-{
-	return poll(NULL, 0, 0) < 0 && errno != EINTR ? errno : 0;
-}
-
 int pool_start(struct worker_pool *pool, int nr, const struct strvec *args)
 {
-	int had = pool->nr, err = check_poll();
-	struct silence silence;
+	int had = pool->nr, err = 0;
 
 	if (nr > pool->alloc - had)
 		BUG("too many checkout workers");
-	nr += had;
-	if (err && !pool->quiet)
-		error(_("cannot poll checkout workers: %s"), strerror(err));
 	if (pool->quiet)
-		be_silent(&silence);
-	while (pool->nr < nr && !err) {
-		if (start_worker(&pool->workers[pool->nr], args,
-				 pool->may_filter))
-			err = errno;
-		else
+		be_silent();
+
+	/* A sandbox that forbids it leaves everything else alone. */
+	if (poll(NULL, 0, 0) < 0 && errno != EINTR) {
+		err = errno;
+		error_errno(_("cannot poll checkout workers"));
+	}
+	while (!err && pool->nr < had + nr) {
+		err = start_worker(&pool->workers[pool->nr], args,
+				   pool->may_filter);
+		if (!err)
 			pool->nr++;
 	}
 	if (err == EMFILE || err == ENFILE)
-		give_workers_back(pool, had);
+		for (int i = 0; i < WORKERS_TO_GIVE_BACK && pool->nr > had; i++)
+			end_worker(&pool->workers[--pool->nr]);
 	if (pool->quiet)
-		end_silence(&silence);
+		end_silence();
 	if (err)
 		trace2_data_string("pcheckout", NULL, "workers/failed",
 				   strerror(err));
@@ -187,30 +135,20 @@ int pool_start(struct worker_pool *pool, int nr, const struct strvec *args)
 	return pool->nr - had;
 }
 
-void pool_use(struct worker_pool *pool, int nr)
-{
-	int i;
-
-	/* Those that were lost do not count. */
-	for (i = 0; i < pool->nr && nr > 0; i++)
-		nr -= pool->workers[i].running;
-	pool->in_use = i;
-}
-
 int pool_in_use(const struct worker_pool *pool)
 {
-	int n = 0;
-
-	for (int i = 0; i < pool->in_use; i++)
-		n += pool->workers[i].running;
-	return n;
+	return pool->in_use < pool->running ? pool->in_use : pool->running;
 }
 
 int pool_is_starting(const struct worker_pool *pool)
 {
-	for (int i = 0; i < pool->in_use; i++)
-		if (pool->workers[i].running && !pool->workers[i].answered)
+	for (int i = 0, used = 0; i < pool->nr && used < pool->in_use; i++) {
+		if (!pool->workers[i].running)
+			continue;
+		if (!pool->workers[i].answered)
 			return 1;
+		used++;
+	}
 	return 0;
 }
 
@@ -218,14 +156,16 @@ int pool_free_worker(const struct worker_pool *pool)
 {
 	int best = -1, fewest = POOL_BATCHES_PER_WORKER;
 
-	for (int i = 0; i < pool->in_use; i++) {
+	for (int i = 0, used = 0; i < pool->nr && used < pool->in_use; i++) {
 		const struct pool_worker *worker = &pool->workers[i];
 
-		if (worker->running && worker->cp.in >= 0 &&
-		    worker->batches < fewest) {
+		if (!worker->running)
+			continue;
+		if (worker->cp.in >= 0 && worker->batches < fewest) {
 			best = i;
 			fewest = worker->batches;
 		}
+		used++;
 	}
 	return best;
 }
@@ -234,8 +174,6 @@ void pool_begin_batch(struct worker_pool *pool, int nr)
 {
 	struct pool_worker *worker = &pool->workers[nr];
 
-	if (!worker->batches)
-		worker->filters = 0;
 	worker->batch_len[worker->batches] = 0;
 	worker->batch_start = wire_begin_frame(&worker->out, WIRE_ITEMS);
 }
@@ -244,24 +182,20 @@ int pool_add_item(struct worker_pool *pool, int nr,
 		  const struct checkout_item *item)
 {
 	struct pool_worker *worker = &pool->workers[nr];
+	size_t len = worker->out.len, alloc = pool->holder_alloc;
 
-	if (worker->out.len - worker->batch_start +
-	    wire_item_size(item, pool->algo) > WIRE_MAX_PAYLOAD)
+	wire_put_item(&worker->out, item);
+	if (worker->out.len - worker->batch_start > WIRE_MAX_PAYLOAD) {
+		strbuf_setlen(&worker->out, len);
 		return -1;
-
-	/* Drop what has been answered, when that is most of it. */
-	if (worker->ids_first > worker->ids_nr / 2) {
-		worker->ids_nr -= worker->ids_first;
-		MOVE_ARRAY(worker->ids, worker->ids + worker->ids_first,
-			   worker->ids_nr);
-		worker->ids_first = 0;
 	}
+
+	ALLOC_GROW(pool->holder, (size_t)item->id + 1, pool->holder_alloc);
+	memset(pool->holder + alloc, 0,
+	       (pool->holder_alloc - alloc) * sizeof(*pool->holder));
+	pool->holder[item->id] = nr + 1;
 	worker->filters |= !!item->filter;
-	worker->may_delay |= item->can_delay;
 	worker->batch_len[worker->batches]++;
-	ALLOC_GROW(worker->ids, worker->ids_nr + 1, worker->ids_alloc);
-	worker->ids[worker->ids_nr++] = item->id;
-	wire_put_item(&worker->out, item, pool->algo);
 	return 0;
 }
 
@@ -275,12 +209,6 @@ void pool_end_batch(struct worker_pool *pool, int nr)
 	}
 	wire_end_frame(&worker->out, worker->batch_start);
 	worker->batches++;
-}
-
-static void add_lost(struct worker_pool *pool, uint32_t id)
-{
-	ALLOC_GROW(pool->lost, pool->lost_nr + 1, pool->lost_alloc);
-	pool->lost[pool->lost_nr++] = id;
 }
 
 /*
@@ -297,48 +225,36 @@ static int is_foreign(int code)
 
 void pool_lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 {
-	int number = worker - pool->workers;
-	int may_filter = worker->filters || worker->may_delay;
-	int quiet = pool->quiet || may_filter;
-	size_t lost_nr = pool->lost_nr;
-	struct silence silence;
-	int code;
+	int number = worker - pool->workers + 1, code;
+	int quiet = pool->quiet || worker->filters;
+	size_t results_nr = pool->results_nr;
 
 	pool->running--;
 	kill(worker->cp.pid, SIGTERM);
 	if (quiet)
-		be_silent(&silence);
+		be_silent();
 	code = end_worker(worker);
 	if (quiet)
-		end_silence(&silence);
-	for (size_t i = worker->ids_first; i < worker->ids_nr; i++)
-		add_lost(pool, worker->ids[i]);
-	for (size_t id = 0; id < pool->holder_nr; id++)
-		if (pool->holder[id] == number + 1) {
-			add_lost(pool, id);
-			pool->holder[id] = 0;
-		}
-	pool->lost_workers += pool->lost_nr > lost_nr;
+		end_silence();
+
+	for (size_t id = 0; id < pool->holder_alloc; id++) {
+		struct checkout_result lost = { .id = id };
+
+		if (abs(pool->holder[id]) == number)
+			pool_add_result(pool, &lost);
+	}
+	if (pool->results_nr == results_nr)
+		return;
+	pool->lost_workers++;
 
 	/*
 	 * It may have died of what a filter says, and waited for that to end
 	 * until now. That will be reported. And where nobody asked for workers,
 	 * only that they can never work.
 	 */
-	if (pool->lost_nr > lost_nr &&
-	    (worker->answered || !pool->quiet || is_foreign(code)) &&
-	    !(may_filter && (code == 128 || code == 128 + SIGTERM)))
+	if ((worker->answered || !pool->quiet || is_foreign(code)) &&
+	    !(worker->filters && (code == 128 || code == 128 + SIGTERM)))
 		pool->to_report++;
-
-	worker->ids_first = worker->ids_nr = 0;
-	worker->batches = 0;
-	strbuf_reset(&worker->out);
-	worker->out_sent = 0;
-
-	/* Another one takes its place, if there is any that was not in use. */
-	while (pool->in_use < pool->nr &&
-	       !pool->workers[pool->in_use++].running)
-		; /* go on */
 }
 
 void pool_collect(struct worker_pool *pool)
@@ -363,26 +279,6 @@ void pool_hang_up(struct worker_pool *pool)
 static void wait_at_exit(struct child_process *cp)
 {
 	finish_command(cp);
-}
-
-/*
- * Does the worker, which was told to end, and whose pipe ends with it, linger
- * beyond that time? If one of its filters goes on, the command does, too; like
- * a filter of our own, that is waited for when we exit.
- */
-static int lingers(struct pool_worker *worker, uint64_t end_ns)
-{
-	struct pollfd pollfd = { .fd = worker->cp.out, .events = POLLIN };
-	uint64_t now_ns = getnanotime();
-	int ready;
-
-	/* The timer of the progress interrupts it once in a second. */
-	do {
-		ready = poll(&pollfd, 1, now_ns < end_ns ?
-			     (end_ns - now_ns) / 1000000 + 1 : 0);
-		now_ns = getnanotime();
-	} while (ready < 0 && errno == EINTR && now_ns < end_ns);
-	return ready <= 0;
 }
 
 /*
@@ -415,8 +311,13 @@ void pool_finish(struct worker_pool *pool)
 	for (int i = 0; i < pool->nr; i++) {
 		struct pool_worker *worker = &pool->workers[i];
 
+		/*
+		 * Its pipe ends with it. If one of its filters goes on, the
+		 * command does, too; like a filter of our own, that is waited
+		 * for when we exit.
+		 */
 		if (worker->running && pool->may_filter &&
-		    lingers(worker, end_ns)) {
+		    pool_wait_for_pipe(worker->cp.out, end_ns)) {
 			close_fd(&worker->cp.out);
 			worker->cp.clean_on_exit_handler = wait_at_exit;
 			still_running = 1;
@@ -425,15 +326,12 @@ void pool_finish(struct worker_pool *pool)
 		}
 		strbuf_release(&worker->out);
 		strbuf_release(&worker->in);
-		free(worker->ids);
 	}
 
 	if (!still_running)
 		free(pool->workers);
 	free(pool->results);
-	free(pool->lost);
 	free(pool->holder);
 	free(pool->pollfds);
-	free(pool->pollfd_worker);
 	memset(pool, 0, sizeof(*pool));
 }

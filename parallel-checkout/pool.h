@@ -9,7 +9,7 @@
  * The pool is passive. It owns the processes, the pipes and the event
  * loop, pool_poll(); it knows nothing about where entries come from or what
  * becomes of a result. The caller decides which batch goes to which worker,
- * calls pool_poll(), and then takes results and lost entries out of the pool.
+ * calls pool_poll(), and looks at the results.
  *
  * If this process ends before its pool was finished, the workers are told to
  * end, and waited for, but not for ever: what they were given and have not
@@ -21,8 +21,6 @@
 #include "run-command.h"
 #include "strbuf.h"
 
-struct git_hash_algo;
-
 /*
  * Batches that a worker may have at a time: the one that it works on, and the
  * next, so that it does not have to wait for us.
@@ -31,71 +29,51 @@ struct git_hash_algo;
 
 struct pool_worker {
 	struct child_process cp;	/* cp.in is -1 if it takes no more */
-	unsigned running : 1;
-	unsigned answered : 1;	/* a batch, at least */
-
-	/* Frames for the worker; the first out_sent bytes are in the pipe. */
-	struct strbuf out;
-	size_t out_sent, batch_start;
-
-	/* From the worker: less than a frame. */
-	struct strbuf in;
-
-	/*
-	 * IDs of the entries that were given to the worker and not answered
-	 * yet: ids[ids_first..ids_nr), in the order of the answers to come.
-	 */
-	uint32_t *ids;
-	size_t ids_first, ids_nr, ids_alloc;
+	struct strbuf out;		/* what is not in its pipe yet */
+	size_t batch_start;		/* of the batch in there that is open */
+	struct strbuf in;		/* from the worker: less than a frame */
 
 	/* Of how many entries the unanswered batches are, oldest first. */
 	size_t batch_len[POOL_BATCHES_PER_WORKER];
 	int batches;
 
-	/*
-	 * Since it last had nothing to do, it was given something to filter,
-	 * which may take any time.
-	 */
-	unsigned filters : 1;
-	unsigned may_delay : 1;	/* it was ever given something that may be */
+	unsigned running : 1;
+	unsigned answered : 1;		/* a batch, at least */
+	unsigned filters : 1;		/* was given something to filter */
 };
 
 struct worker_pool {
-	const struct git_hash_algo *algo;
+	/*
+	 * For the caller to set. Nobody asked for workers, so nobody is told
+	 * that there are none; only that they seem to be those of another Git.
+	 */
+	unsigned quiet : 1;
+
+	/* Likewise: workers may run filters, whose messages are to be seen. */
+	unsigned may_filter : 1;
+
+	/* Likewise: so many workers get batches, if that many are running. */
+	int in_use;
+
 	struct pool_worker *workers;
 	int nr, alloc;		/* have been started; can be */
 	int running;		/* have not been lost */
 
-	/* How many get batches, if there are more; the first ones do. */
-	int in_use;
-
+	/*
+	 * What the last pool_poll() has brought. CHECKOUT_PENDING: the worker
+	 * that had the entry has ended without an answer.
+	 */
 	struct checkout_result *results;
-	size_t results_first, results_nr, results_alloc;
-
-	uint32_t *lost;
-	size_t lost_nr, lost_alloc;
+	size_t results_nr, results_alloc;
 
 	/*
-	 * By ID, who holds an entry that is delayed and answers once more: the
-	 * number of the worker plus one, or 0.
+	 * By ID, the number, from 1 on, of the worker that has the entry;
+	 * negative if it is delayed there; 0 if none has.
 	 */
 	int *holder;
-	size_t holder_nr;
+	size_t holder_alloc;
 
-	struct pollfd *pollfds;
-	int *pollfd_worker;
-
-	/*
-	 * Nobody asked for workers, so nobody is told that there are none; only
-	 * that they seem to be those of another Git.
-	 */
-	unsigned quiet : 1;
-
-	/* The processes may run filters, whose messages are to be seen. */
-	unsigned may_filter : 1;
-
-	/* How many lost workers the user is told of by pool_finish(). */
-	int to_report;
+	struct pollfd *pollfds;	/* two for each worker */
 
 	/* What has been answered, and what was done for it. */
 	uintmax_t batches, answers;
@@ -103,16 +81,11 @@ struct worker_pool {
 
 	uint64_t waited_ns;	/* by pool_poll() */
 	int lost_workers;	/* that ended before their work did */
+	int to_report;		/* of these, by pool_finish() */
 };
 
-/*
- * Make a pool that has no worker, and will never have more than `max`. With
- * `quiet`, nothing is said about workers that cannot be started, or end before
- * they have answered anything; only trace2 knows. Those whose exit code is that
- * of another Git (129 or 1) are reported even so.
- */
-void pool_init(struct worker_pool *pool, int max,
-	       const struct git_hash_algo *algo, int quiet);
+/* Make a pool that has no worker, and will never have more than `max`. */
+void pool_init(struct worker_pool *pool, int max);
 
 /*
  * Start `nr` more processes, which run "git <args> --protocol=<n>", and use all
@@ -122,15 +95,9 @@ void pool_init(struct worker_pool *pool, int max,
  *
  * What the processes say themselves is hidden, unless there is a trace:
  * it is about their own troubles, and what they could not do is done again.
- * With pool->may_filter, they get our standard error for their filters alone.
+ * If they may filter, they get our standard error for their filters alone.
  */
 int pool_start(struct worker_pool *pool, int nr, const struct strvec *args);
-
-/*
- * Give batches to `nr` workers only, which is at least 1; those that were lost
- * do not count. The others finish what they have, and wait.
- */
-void pool_use(struct worker_pool *pool, int nr);
 
 /* How many running workers are in use? */
 int pool_in_use(const struct worker_pool *pool);
@@ -162,19 +129,16 @@ void pool_end_batch(struct worker_pool *pool, int worker);
 /*
  * Move frames to and results from the workers, for as much as the pipes take
  * and hold. Waits for at most timeout_ms milliseconds, -1 meaning any time,
- * until there is something to be moved. Returns 0 at once if no worker is
- * running.
+ * until there is something to be moved. Returns at once if no worker is
+ * running. The results are in the pool until the next call.
  */
 void pool_poll(struct worker_pool *pool, int timeout_ms);
 
-/* Take a result out of the pool. Returns 0 if there is none. */
-int pool_next_result(struct worker_pool *pool, struct checkout_result *result);
-
 /*
- * Take the ID of an entry out of the pool that was given to a worker which
- * ended without an answer. Returns 0 if there is none.
+ * Wait until the pipe has something to read or its end, or it is end_ns by
+ * getnanotime(). Returns -1 in the latter case, or if that cannot be known.
  */
-int pool_next_lost(struct worker_pool *pool, uint32_t *id);
+int pool_wait_for_pipe(int fd, uint64_t end_ns);
 
 /*
  * Ask the workers for what they hold that is delayed, once nobody gives them
@@ -198,9 +162,12 @@ void pool_finish(struct worker_pool *pool);
 
 /*
  * For pool_poll(): the worker has ended, or cannot be understood any more. Reap
- * it, so that it is certain that it does not write any more, and put what it
- * has not answered on the list of lost entries.
+ * it, so that it is certain that it does not write any more, and answer for it.
  */
 void pool_lose_worker(struct worker_pool *pool, struct pool_worker *worker);
+
+/* Put an answer into the pool; nobody holds its entry then, but if delayed. */
+void pool_add_result(struct worker_pool *pool,
+		     const struct checkout_result *result);
 
 #endif /* PARALLEL_CHECKOUT_POOL_H */

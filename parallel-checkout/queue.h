@@ -15,10 +15,12 @@
  * goes on with the one that has most left.
  */
 
+#include "list.h"
 #include "strbuf.h"
 #include "strmap.h"
 
 struct queue_dir {
+	struct list_head list;	/* in queue->dirs, as long as any is left */
 	uint32_t first, last;	/* of its entries that are queued */
 	size_t left;		/* how many these are */
 	int workers;		/* that have it as their directory */
@@ -27,28 +29,22 @@ struct queue_dir {
 struct checkout_queue {
 	/* By the number of the entry. */
 	struct queue_slot {
-		uint32_t dir;
+		struct queue_dir *dir;	/* NULL if it is not queued */
 		uint32_t next;	/* queued entry of the same directory */
-		unsigned queued : 1;
 	} *slots;
 	size_t nr, alloc;
 
 	size_t head;		/* no entry before this one is queued */
 	size_t queued;
 
-	struct queue_dir *dirs;
-	size_t dirs_nr, dirs_alloc;
-	size_t dirs_head;	/* nothing is left in those before this one */
+	struct list_head dirs;
 	struct strmap dir_of_path;
 	struct strbuf last_path;	/* the directory added to last */
-	uint32_t last_dir;
+	struct queue_dir *last_dir;
 
-	/* The directory of each worker, or QUEUE_NO_DIR. */
-	uint32_t *worker_dir;
-	int workers;
+	struct queue_dir **worker_dir;	/* where each worker is, or NULL */
+	size_t workers, workers_alloc;
 };
-
-#define QUEUE_NO_DIR UINT32_MAX
 
 void queue_init(struct checkout_queue *queue);
 void queue_release(struct checkout_queue *queue);

@@ -58,21 +58,14 @@ int is_file_of_blob(int fd, const struct object_id *oid, size_t size,
 {
 	struct git_hash_ctx ctx;
 	struct object_id actual;
-	struct stat st;
 	char buf[READ_SIZE];
-	size_t pos = 0;
 	ssize_t n;
 
-	if (fstat(fd, &st) || (uintmax_t)st.st_size != size ||
-	    lseek(fd, 0, SEEK_SET) < 0)
-		return 0;
 	git_hash_init(&ctx, algo);
 	git_hash_update(&ctx, buf,
 			format_object_header(buf, sizeof(buf), OBJ_BLOB, size));
-	while (pos < size && (n = xread(fd, buf, sizeof(buf))) > 0) {
+	while ((n = xread(fd, buf, sizeof(buf))) > 0)
 		git_hash_update(&ctx, buf, n);
-		pos += n;
-	}
 	git_hash_final_oid(&actual, &ctx);
-	return pos == size && oideq(&actual, oid);
+	return !n && oideq(&actual, oid);
 }

@@ -8,12 +8,10 @@
  * shared, with ENOSYS.
  *
  * What a clone contains is proven by hashing the clone itself, once it is made:
- * nobody else writes to it, so what was hashed is what stays there. Neither an
- * index, nor stat data, nor attributes, nor the owner of the other file have to
- * be believed. To hash the other file would prove less: who has mapped it into
- * memory may write to it between the hash and FICLONE without a change of its
- * times. What is not proven is that the file system keeps what it has cloned
- * (OpenZFS had bugs of that kind), hence can_reflink().
+ * nobody else writes to it. To hash the other file would prove less: who has
+ * mapped it into memory may write to it before it is cloned without a change of
+ * its times. What is not proven is that the file system keeps what it has
+ * cloned (OpenZFS had bugs of that kind), hence can_reflink().
  */
 
 struct git_hash_algo;
@@ -28,8 +26,8 @@ int can_reflink(const char *dir, int force);
 
 /*
  * Give the empty file `to` the content of `from`. Returns 0, or -1 with errno
- * set; then something may have been written to it. That all has been written is
- * not certain even with 0; see is_file_of_blob().
+ * set; then, part of it may be there. So it may be even with 0; see
+ * is_file_of_blob().
  */
 int reflink_file(int to, int from);
 
@@ -40,9 +38,9 @@ int reflink_file(int to, int from);
 int is_reflink_unsupported(int err);
 
 /*
- * Is the content of the file, which has to be open for reading, the blob `oid`
- * of that size? Reads all of it. Dies if the content is part of a SHA-1
- * collision attack, as all that hashes objects does.
+ * Is the content of the file the blob `oid` of that size? Reads all of it, from
+ * where `fd` is, which has to be its beginning. Dies if the content is part of
+ * a SHA-1 collision attack, as all that hashes objects does.
  */
 int is_file_of_blob(int fd, const struct object_id *oid, size_t size,
 		    const struct git_hash_algo *algo);

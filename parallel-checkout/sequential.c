@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Which commands are not for workers; see sequential.h.
- */
+/* Which commands are not for workers; see sequential.h. */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "abspath.h"
@@ -10,7 +8,6 @@
 #include "dir.h"
 #include "entry.h"
 #include "environment.h"
-#include "name-hash.h"
 #include "parallel-checkout/sequential.h"
 #include "parallel-checkout/state.h"
 #include "parse.h"
@@ -19,57 +16,39 @@
 #include "repository.h"
 
 struct tracked_search {
-	struct index_state *istate;
-	const char *root;	/* of the files, without symbolic links */
-	const char *prefix;	/* of their names below that */
+	const struct index_state *index;
+	struct strbuf base;	/* what its names come after */
 	const char *file;	/* of the last variable */
 	int found;
 };
 
-/* Is there an entry below that name? */
-static int has_entries_below(struct index_state *istate, const char *name)
-{
-	char *dir;
-	int pos, ret;
-
-	if (ignore_case)
-		return index_dir_exists(istate, name, strlen(name));
-	dir = xstrfmt("%s/", name);
-	pos = index_name_pos_sparse(istate, dir, strlen(dir));
-	if (pos < 0)
-		pos = -pos - 1;
-	ret = (unsigned int)pos < istate->cache_nr &&
-		starts_with(istate->cache[pos]->name, dir);
-	free(dir);
-	return ret;
-}
-
 /*
- * Is the path, or what leads there, in the index? It need not exist. Or is it
- * in the way of a directory?
+ * Is anything tracked at the path, or in the topmost folder that leads there?
+ * That takes in links that lead there, and what is in the way.
  */
-static int is_tracked(const struct tracked_search *search, const char *path)
+static int may_be_tracked(const struct tracked_search *search, const char *path)
 {
-	const char *name, *slash;
+	const char *top;
+	size_t len;
 
-	/* Nothing that is tracked is, or is below, ".git". */
-	if (!skip_prefix(path, search->root, &name) || *name++ != '/' ||
-	    !skip_prefix(name, search->prefix, &name) || !*name ||
-	    !strcmp(name, ".git") || starts_with(name, ".git/"))
+	/* Nothing that is tracked is below ".git". */
+	if (!skip_prefix(path, search->base.buf, &top) ||
+	    starts_with(top, ".git/"))
 		return 0;
-	for (slash = name; *slash; slash++)
-		if (*slash == '/' &&
-		    index_file_exists(search->istate, name, slash - name,
-				      ignore_case))
+	len = strcspn(top, "/");
+	for (unsigned int i = 0; i < search->index->cache_nr; i++) {
+		const char *name = search->index->cache[i]->name;
+
+		if (!fspathncmp(name, top, len) &&
+		    (!name[len] || name[len] == '/'))
 			return 1;
-	return index_file_exists(search->istate, name, slash - name,
-				 ignore_case) ||
-		has_entries_below(search->istate, name);
+	}
+	return 0;
 }
 
 /*
  * Look for the file itself, and for the name that it goes by, which may lead to
- * another file once a symbolic link has been written.
+ * another file once a symbolic link has been written. It need not exist.
  */
 static void find_tracked(struct tracked_search *search, const char *path)
 {
@@ -78,11 +57,10 @@ static void find_tracked(struct tracked_search *search, const char *path)
 	if (!path || search->found)
 		return;
 	strbuf_add_absolute_path(&name, path);
-	if (!strbuf_normalize_path(&name))
-		search->found = is_tracked(search, name.buf);
-	if (!search->found &&
-	    strbuf_realpath_forgiving(&name, path, 0))
-		search->found = is_tracked(search, name.buf);
+	search->found = (!strbuf_normalize_path(&name) &&
+			 may_be_tracked(search, name.buf)) ||
+			(strbuf_realpath_forgiving(&name, path, 0) &&
+			 may_be_tracked(search, name.buf));
 	strbuf_release(&name);
 }
 
@@ -93,7 +71,7 @@ static int find_tracked_config(const char *key, const char *value,
 	struct tracked_search *search = data;
 	const char *file = ctx->kvi->filename, *slash, *cond, *name;
 	size_t cond_len;
-	char *path;
+	char *path, *dir, *whole;
 
 	if (file != search->file)
 		find_tracked(search, file);
@@ -104,93 +82,75 @@ static int find_tracked_config(const char *key, const char *value,
 	      !cond || strcmp(name, "path"))))
 		return 0;
 	path = interpolate_path(value, 0);
+	if (!path)
+		return 0;
 	slash = file ? find_last_dir_sep(file) : NULL;
-	if (path && slash && !is_absolute_path(path)) {
-		char *whole = xstrfmt("%.*s%s", (int)(slash + 1 - file), file,
-				      path);
-
-		find_tracked(search, whole);
-		free(whole);
-	} else {
-		find_tracked(search, path);
-	}
+	dir = slash ? xmemdupz(file, slash + 1 - file) : NULL;
+	whole = prefix_filename(dir, path);
+	find_tracked(search, whole);
+	free(whole);
+	free(dir);
 	free(path);
 	return 0;
 }
 
-static struct index_state *get_index(const struct parallel_checkout *pc)
-{
-	return pc->state->istate ? pc->state->istate : the_repository->index;
-}
-
-/*
- * Where do files go, and how do their names begin there? Returns -1 if the
- * place does not exist.
- */
-static int find_root(const struct parallel_checkout *pc, struct strbuf *root,
-		     const char **prefix)
-{
-	const char *base_dir = pc->state->base_dir;
-	const char *slash = find_last_dir_sep(base_dir);
-	char *dir = xmemdupz(base_dir, slash ? slash + 1 - base_dir : 0);
-	int ret = strbuf_realpath(root, *dir ? dir : ".", 0) ? 0 : -1;
-
-	*prefix = slash ? slash + 1 : base_dir;
-	free(dir);
-	return ret;
-}
-
-/*
- * Does --prefix lead to the working tree? Then files are written where Git
- * looks for attributes of others.
- */
-static int is_prefix_in_place(const struct parallel_checkout *pc)
-{
-	const char *worktree = the_repository->worktree, *prefix;
-	struct strbuf root = STRBUF_INIT;
-	int ret;
-
-	if (!pc->state->base_dir_len || !worktree)
-		return 0;
-	ret = !find_root(pc, &root, &prefix) && !*prefix &&
-		!fspathcmp(root.buf, worktree);
-	strbuf_release(&root);
-	return ret;
-}
-
 /* Does Git read configuration or attributes from a file that is tracked? */
-static int is_configured_by_tracked_files(const struct parallel_checkout *pc)
+static int is_configured_by_tracked_files(struct tracked_search *search)
 {
-	struct repository *repo = the_repository;
-	struct tracked_search search = { .istate = get_index(pc) };
-	struct strbuf root = STRBUF_INIT;
-	char *info, *user, *xdg;
+	char *info = repo_git_path(the_repository, "info/attributes");
+	char *user, *xdg;
 
-	if (find_root(pc, &root, &search.prefix))
-		return 0;
-	strbuf_trim_trailing_dir_sep(&root);
-	search.root = root.buf;
-
-	info = repo_git_path(repo, "info/attributes");
-	find_tracked(&search, info);
-	find_tracked(&search, git_attr_global_file());
+	find_tracked(search, info);
+	find_tracked(search, git_attr_global_file());
 	if (git_attr_system_is_enabled())
-		find_tracked(&search, git_attr_system_file());
+		find_tracked(search, git_attr_system_file());
 
 	/* what may not be there yet, or has no variable */
 	git_global_config_paths(&user, &xdg);
-	find_tracked(&search, user);
-	find_tracked(&search, xdg);
-	repo_config(repo, find_tracked_config, &search);
+	find_tracked(search, user);
+	find_tracked(search, xdg);
+	repo_config(the_repository, find_tracked_config, search);
 
 	free(info);
 	free(user);
 	free(xdg);
-	strbuf_release(&root);
-	return search.found;
+	return search->found;
 }
 
-const char *why_sequential(const struct parallel_checkout *pc, int one_by_one)
+/* What is said by the place where the files go? */
+static const char *why_place_is_sequential(const struct checkout *state)
+{
+	const char *worktree = the_repository->worktree, *why = NULL;
+	const char *slash = find_last_dir_sep(state->base_dir);
+	const char *name_prefix = slash ? slash + 1 : state->base_dir;
+	char *dir = xmemdupz(state->base_dir, name_prefix - state->base_dir);
+	struct tracked_search search = {
+		.index = state->istate,
+		.base = STRBUF_INIT,
+	};
+
+	/* Nothing is read from a place that does not exist. */
+	if (!strbuf_realpath(&search.base, *dir ? dir : ".", 0))
+		goto out;
+
+	/* Files are written where Git looks for attributes of others. */
+	if (*dir && !*name_prefix && worktree &&
+	    !fspathcmp(search.base.buf, worktree)) {
+		why = "the prefix is the working tree";
+		goto out;
+	}
+
+	strbuf_complete(&search.base, '/');
+	strbuf_addstr(&search.base, name_prefix);
+	if (is_configured_by_tracked_files(&search))
+		why = "files that Git is configured by are tracked";
+out:
+	strbuf_release(&search.base);
+	free(dir);
+	return why;
+}
+
+const char *why_sequential(const struct parallel_checkout *pc)
 {
 	if (pc->config.nr == 1)
 		return "checkout.workers is 1";
@@ -200,11 +160,7 @@ const char *why_sequential(const struct parallel_checkout *pc, int one_by_one)
 		return "only files that exist are written";
 	if (!pc->config.nr && ignore_case)
 		return "core.ignoreCase is set";
-	if (!pc->config.nr && one_by_one)
+	if (!pc->config.nr && pc->one_by_one)
 		return "somebody may wait for each file";
-	if (is_prefix_in_place(pc))
-		return "the prefix is the working tree";
-	if (is_configured_by_tracked_files(pc))
-		return "files that Git is configured by are tracked";
-	return NULL;
+	return why_place_is_sequential(pc->state);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What is configured about workers; see parallel-checkout/settings.h.
- */
+/* What is configured about workers; see settings.h. */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "config.h"
@@ -33,42 +31,32 @@ static const char *parse_workers(const char *value, int *nr)
 	return NULL;
 }
 
-/* Do tests force a number? */
-static int get_test_workers(int *nr)
-{
-	const char *name = "GIT_TEST_CHECKOUT_WORKERS", *reason;
-	const char *value = getenv(name);
-
-	if (!value || !*value)
-		return 0;
-	reason = parse_workers(value, nr);
-	if (reason)
-		die(_("bad value '%s' for '%s': %s"), value, name, reason);
-	return 1;
-}
-
 void get_checkout_workers(struct checkout_workers *config)
 {
-	const char *key = "checkout.workers", *value, *reason;
+	const char *name = "GIT_TEST_CHECKOUT_WORKERS";
+	const char *value = getenv(name), *reason;
 
-	config->nr = DEFAULT_WORKERS;
 	config->threshold = 0;
-	if (get_test_workers(&config->nr))
-		return;
-
-	if (!repo_config_get_value(the_repository, key, &value)) {
-		if (!value)
-			git_die_config(the_repository, key,
-				       _("missing value for '%s'"), key);
+	if (value && *value) {
 		reason = parse_workers(value, &config->nr);
 		if (reason)
-			git_die_config(the_repository, key,
+			die(_("bad value '%s' for '%s': %s"), value, name,
+			    reason);
+		return;
+	}
+
+	name = "checkout.workers";
+	config->nr = DEFAULT_WORKERS;
+	if (!repo_config_get_string_tmp(the_repository, name, &value)) {
+		reason = parse_workers(value, &config->nr);
+		if (reason)
+			git_die_config(the_repository, name,
 				       _("bad value '%s' for '%s': %s"),
-				       value, key, reason);
+				       value, name, reason);
 	}
 	if (repo_config_get_int(the_repository,
 				"checkout.thresholdForParallelism",
-			       &config->threshold))
+				&config->threshold))
 		config->threshold = config->nr ? DEFAULT_THRESHOLD : -1;
 	else if (config->threshold < 0)
 		config->threshold = 0;
@@ -81,7 +69,7 @@ enum checkout_reflink get_checkout_reflink(void)
 
 	if (repo_config_get_value(the_repository, key, &value))
 		return CHECKOUT_REFLINK_NO;
-	as_bool = value ? git_parse_maybe_bool(value) : 1;
+	as_bool = git_parse_maybe_bool(value);
 	if (as_bool >= 0)
 		return as_bool ? CHECKOUT_REFLINK_SOUND : CHECKOUT_REFLINK_NO;
 	if (!strcasecmp(value, "force"))

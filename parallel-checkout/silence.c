@@ -1,33 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Count complaints instead of making them; see silence.h.
+ * Note complaints instead of making them; see silence.h.
  */
 #include "git-compat-util.h"
+#include "odb.h"
 #include "packfile.h"
 #include "parallel-checkout/silence.h"
 #include "repository.h"
 
-static unsigned long complaints;
+static report_fn saved_error, saved_warning;
+static int depth, is_broken;
 
-static void count_complaint(const char *fmt UNUSED, va_list params UNUSED)
+static void note_complaint(const char *fmt UNUSED, va_list params UNUSED)
 {
-	complaints++;
+	is_broken = 1;
 }
 
-void be_silent(struct silence *saved)
+void be_silent(void)
 {
-	saved->error = get_error_routine();
-	saved->warning = get_warn_routine();
-	saved->complaints = complaints;
-	set_error_routine(count_complaint);
-	set_warn_routine(count_complaint);
+	is_broken = 0;
+	if (depth++)
+		return;
+	saved_error = get_error_routine();
+	saved_warning = get_warn_routine();
+	set_error_routine(note_complaint);
+	set_warn_routine(note_complaint);
 }
 
-unsigned long end_silence(const struct silence *saved)
+int silence_is_broken(void)
 {
-	set_error_routine(saved->error);
-	set_warn_routine(saved->warning);
-	return complaints - saved->complaints;
+	return is_broken;
+}
+
+int end_silence(void)
+{
+	if (!--depth) {
+		set_error_routine(saved_error);
+		set_warn_routine(saved_warning);
+	}
+	return is_broken;
 }
 
 void forget_bad_objects(struct repository *repo)
@@ -38,19 +49,14 @@ void forget_bad_objects(struct repository *repo)
 		oidset_clear(&p->bad_objects);
 }
 
-int object_info_here(struct repository *repo, const struct object_id *oid,
-		     struct object_info *oi, unsigned int flags)
-{
-	return odb_read_object_info_extended(repo->objects, oid, oi, flags |
-					     OBJECT_INFO_SKIP_FETCH_OBJECT);
-}
-
 void prepare_objects(struct repository *repo)
 {
 	struct object_id oid = *repo->hash_algo->null_oid;
 
 	/* What nobody has is looked for everywhere. */
 	memset(oid.hash, 0xff, repo->hash_algo->rawsz);
-	object_info_here(repo, &oid, NULL, OBJECT_INFO_LOOKUP_REPLACE |
-			 OBJECT_INFO_QUICK);
+	odb_read_object_info_extended(repo->objects, &oid, NULL,
+				      OBJECT_INFO_LOOKUP_REPLACE |
+				      OBJECT_INFO_SKIP_FETCH_OBJECT |
+				      OBJECT_INFO_QUICK);
 }

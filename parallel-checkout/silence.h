@@ -4,50 +4,32 @@
 
 /*
  * Call functions that report errors and warnings by themselves without a word,
- * and know whether there would have been one; and ask for objects without
- * fetching them.
+ * and know whether there would have been one.
  */
-
-#include "git-compat-util.h"
-#include "odb.h"
 
 struct repository;
 
-struct silence {
-	report_fn error, warning;
-	unsigned long complaints;
-};
-
 /*
- * From now on, error() and warning() count what they are told. Can be nested.
+ * From now on, error() and warning() say nothing. Can be nested, but only the
+ * innermost silence knows whether it was broken.
  */
-void be_silent(struct silence *saved);
+void be_silent(void);
+
+/* Was there anything to be said since the last be_silent()? */
+int silence_is_broken(void);
+
+/* Undo be_silent(). Returns what silence_is_broken() does; errno stays. */
+int end_silence(void);
 
 /*
- * As it was before be_silent(). Returns the number of complaints since then.
- * errno stays as it is.
- */
-unsigned long end_silence(const struct silence *saved);
-
-/*
- * An object that cannot be read from a pack is marked, and not looked for in
- * that pack again. So that it is when somebody else asks for it, and reports
- * what is wrong with it, remove the marks, which may be ours.
+ * Remove the marks of objects that could not be read from a pack, so that
+ * whoever asks for one next finds what is wrong with it, and says so.
  */
 void forget_bad_objects(struct repository *repo);
 
 /*
- * Look up what is known of an object, with flags OBJECT_INFO_*, but do not
- * fetch it: in a partial clone, many are fetched at once. Returns 0 if it is
- * there.
- */
-int object_info_here(struct repository *repo, const struct object_id *oid,
-		     struct object_info *oi, unsigned int flags);
-
-/*
- * Some complaints are made only once, when something is loaded that is needed
- * to find objects, such as alternates and packs. Have them made now, if they
- * were not, before anybody is silent.
+ * Some complaints are made only once, when alternates or packs are loaded. Have
+ * them made now, if they were not, before anybody is silent.
  */
 void prepare_objects(struct repository *repo);
 

@@ -4,162 +4,137 @@
  */
 #include "git-compat-util.h"
 #include "hashmap.h"
+#include "parallel-checkout/silence.h"
 #include "parallel-checkout/smudge.h"
 #include "strbuf.h"
+#include "string-list.h"
+#include "strmap.h"
 
-void smudge_init(struct checkout_smudge *smudge, const char *refname,
-		 const struct object_id *treeish)
+/* What filters are told besides the path. */
+static struct checkout_metadata metadata;
+
+/* What convert.c has to know, and the commands that have delayed something. */
+static struct delayed_checkout delayed = {
+	.state = CE_CAN_DELAY,
+	.filters = STRING_LIST_INIT_DUP,
+	.paths = STRING_LIST_INIT_DUP,
+};
+
+/* Copies of the items that were delayed, by path. */
+static struct strmap items = STRMAP_INIT;
+
+/* Of these, what the first of the filters says is available. */
+static struct string_list available = STRING_LIST_INIT_DUP;
+static size_t next_available;
+
+static int may_run;
+
+void smudge_init(const char *refname, const struct object_id *treeish)
 {
-	memset(smudge, 0, sizeof(*smudge));
-	init_checkout_metadata(&smudge->meta, refname, treeish, NULL);
-	smudge->delayed.state = CE_CAN_DELAY;
-	string_list_init_dup(&smudge->delayed.filters);
-	string_list_init_dup(&smudge->delayed.paths);
-	string_list_init_dup(&smudge->items);
-	string_list_init_dup(&smudge->available);
+	init_checkout_metadata(&metadata, refname, treeish, NULL);
+	may_run = 1;
 }
 
-void smudge_free_item(struct checkout_item *item)
+int smudge_may_run(void)
 {
-	free((char *)item->path);
-	free((char *)item->ca.working_tree_encoding);
-	free((char *)item->filter);
-	free(item);
+	return may_run;
 }
 
-void smudge_release(struct checkout_smudge *smudge)
+static void keep_item(const struct checkout_item *item)
 {
-	struct checkout_item *item;
+	struct checkout_item *copy;
+	const char *path;
 
-	while (smudge_next_failed(smudge, &item))
-		smudge_free_item(item);
-	string_list_clear(&smudge->delayed.filters, 0);
-	string_list_clear(&smudge->delayed.paths, 0);
-	string_list_clear(&smudge->items, 0);
-	string_list_clear(&smudge->available, 0);
-}
-
-static void keep_item(struct checkout_smudge *smudge,
-		      const struct checkout_item *item)
-{
-	struct checkout_item *copy = xmalloc(sizeof(*copy));
-
+	FLEXPTR_ALLOC_MEM(copy, path, item->path, item->path_len);
+	path = copy->path;
 	*copy = *item;
-	copy->path = xmemdupz(item->path, item->path_len);
-	copy->ca.working_tree_encoding =
-		xstrdup_or_null(item->ca.working_tree_encoding);
-	copy->filter = xstrdup(item->filter);
+	copy->path = path;
+	copy->filter = strintern(item->filter);
+	if (item->ca.working_tree_encoding)
+		copy->ca.working_tree_encoding =
+			strintern(item->ca.working_tree_encoding);
 	copy->old_mode = 0;	/* what was there is gone */
-	string_list_insert(&smudge->items, item->path)->util = copy;
+	copy->was_delayed = 1;
+	strmap_put(&items, path, copy);
 }
 
 /* Returns NULL if there is none at the path. */
-static struct checkout_item *take_item(struct checkout_smudge *smudge,
-				       const char *path)
+static struct checkout_item *take_item(const char *path)
 {
-	struct string_list_item *kept =
-		string_list_lookup(&smudge->items, path);
-	struct checkout_item *item = kept ? kept->util : NULL;
+	struct checkout_item *item = strmap_get(&items, path);
 
-	if (item)
-		string_list_remove(&smudge->items, path, 0);
+	strmap_remove(&items, path, 0);
 	return item;
 }
 
-enum checkout_status smudge_run(struct checkout_smudge *smudge,
-				const struct checkout_item *item,
-				const char *buf, size_t size,
-				struct strbuf *out)
+enum checkout_status smudge_run(const struct checkout_item *item, char **buf,
+				size_t *size)
 {
 	const struct smudge_command command = {
 		/* the process that is started is known by this pointer */
 		.cmd = strintern(item->filter),
 		.is_process = item->is_process,
 	};
-	struct checkout_metadata meta;
+	struct checkout_metadata blob_metadata;
+	struct strbuf out = STRBUF_INIT;
 
-	clone_checkout_metadata(&meta, &smudge->meta, &item->oid);
-	if (!run_smudge_command(&command, item->path, buf, size, out, &meta,
-				item->can_delay ? &smudge->delayed : NULL)) {
-		smudge->stopped |= item->required;
+	/*
+	 * A new process would know nothing of what another has delayed, and
+	 * take the nothing that it is given for the content.
+	 */
+	clone_checkout_metadata(&blob_metadata, &metadata, &item->oid);
+	if ((item->was_delayed && !have_filter_process(command.cmd)) ||
+	    !run_smudge_command(&command, item->path, *buf, *size, &out,
+				&blob_metadata,
+				item->can_delay ? &delayed : NULL)) {
+		if (item->required)
+			may_run = 0;
 		return CHECKOUT_UNFILTERED;
 	}
-	if (!string_list_has_string(&smudge->delayed.paths, item->path))
-		return CHECKOUT_PENDING;
-	string_list_remove(&smudge->delayed.paths, item->path, 0);
-	keep_item(smudge, item);
-	return CHECKOUT_DELAYED;
-}
-
-static int has_process(const char *cmd)
-{
-	const struct smudge_command command = { .cmd = cmd, .is_process = 1 };
-
-	return !!smudge_process(&command);
-}
-
-/* The first of the filters is not asked any more. */
-static void forget_filter(struct checkout_smudge *smudge)
-{
-	struct string_list *filters = &smudge->delayed.filters;
-
-	string_list_remove(filters, filters->items[0].string, 0);
-	string_list_clear(&smudge->available, 0);
-	smudge->next_available = 0;
-}
-
-/*
- * Wait for what the first of the filters has. Returns 0, with nothing available
- * if it is done; and -1 if it fails, or has never delayed what it says.
- */
-static int ask_filter(struct checkout_smudge *smudge)
-{
-	const char *cmd = smudge->delayed.filters.items[0].string;
-	const struct string_list_item *path;
-
-	string_list_clear(&smudge->available, 0);
-	smudge->next_available = 0;
-	if (!has_process(cmd) ||
-	    !async_query_available_blobs(cmd, &smudge->available))
-		return -1;
-	for_each_string_list_item(path, &smudge->available)
-		if (!string_list_has_string(&smudge->items, path->string))
-			return -1;
-	return 0;
-}
-
-int smudge_next(struct checkout_smudge *smudge, struct checkout_item **item)
-{
-	const struct string_list *filters = &smudge->delayed.filters;
-
-	smudge->delayed.state = CE_RETRY;
-	while (filters->nr && !smudge->stopped) {
-		if (smudge->next_available < smudge->available.nr &&
-		    has_process(filters->items[0].string)) {
-			size_t i = smudge->next_available++;
-
-			*item = take_item(smudge,
-					  smudge->available.items[i].string);
-			return 1;
-		}
-		if (ask_filter(smudge)) {
-			forget_filter(smudge);
-			return -1;
-		}
-		if (!smudge->available.nr) {
-			forget_filter(smudge);
-			*item = NULL;
-			return 1;
-		}
+	if (string_list_has_string(&delayed.paths, item->path)) {
+		string_list_remove(&delayed.paths, item->path, 0);
+		keep_item(item);
+		return CHECKOUT_DELAYED;
 	}
-	return 0;
+	free(*buf);
+	*buf = strbuf_detach(&out, size);
+	return silence_is_broken() ? CHECKOUT_UNFILTERED : CHECKOUT_PENDING;
 }
 
-int smudge_next_failed(struct checkout_smudge *smudge,
-		       struct checkout_item **item)
+int smudge_next(struct checkout_item **item)
 {
-	if (!smudge->items.nr)
+	struct string_list *filters = &delayed.filters;
+	struct hashmap_iter iter;
+	struct strmap_entry *unanswered;
+	int ret = 1;
+
+	delayed.state = CE_RETRY;
+	if (!filters->nr || !may_run) {
+		strmap_for_each_entry(&items, &iter, unanswered) {
+			*item = take_item(unanswered->key);
+			return -1;
+		}
 		return 0;
-	*item = take_item(smudge, smudge->items.items[0].string);
-	return 1;
+	}
+
+	if (next_available == available.nr) {
+		string_list_clear(&available, 0);
+		next_available = 0;
+		if (!async_query_available_blobs(filters->items[0].string,
+						 &available))
+			ret = -1;
+	}
+	*item = NULL;
+	if (ret > 0 && available.nr) {
+		*item = take_item(available.items[next_available++].string);
+		if (*item)
+			return 1;
+		ret = -1;
+	}
+
+	/* That was all, or it cannot be trusted any more. */
+	string_list_remove(filters, filters->items[0].string, 0);
+	string_list_clear(&available, 0);
+	next_available = 0;
+	return ret;
 }

@@ -4,80 +4,44 @@
 
 /*
  * The filters of a worker: run the command that an item comes with, and keep
- * the items whose answer a long-running filter has delayed. A process that was
- * started is kept to the end of the worker. See "Long Running Filter Process"
- * in gitattributes(5).
+ * the items whose answer a long-running filter has delayed. See "Long Running
+ * Filter Process" in gitattributes(5). As the processes of convert.c, which end
+ * with this one, all of it is there once in a process.
  */
 
-#include "convert.h"
 #include "parallel-checkout/item.h"
-#include "string-list.h"
 
-struct checkout_smudge {
-	/* What filters are told besides the path. */
-	struct checkout_metadata meta;
+/* Allow filters. `refname` is not copied; it and `treeish` may be NULL. */
+void smudge_init(const char *refname, const struct object_id *treeish);
 
-	/*
-	 * CE_CAN_DELAY, and CE_RETRY once smudge_next() was called; and the
-	 * commands that have delayed something.
-	 */
-	struct delayed_checkout delayed;
-
-	struct string_list items;	/* that were delayed; util is a copy */
-
-	unsigned stopped : 1;		/* one that is required has failed */
-
-	/* Of these, what a filter says is available, from next_available on. */
-	struct string_list available;
-	size_t next_available;
-};
-
-/* `refname` is not copied; it and `treeish` may be NULL. */
-void smudge_init(struct checkout_smudge *smudge, const char *refname,
-		 const struct object_id *treeish);
+/* May filters be run: are they allowed, and has none failed that must not? */
+int smudge_may_run(void);
 
 /*
- * Free everything. The processes end when this one does, which waits for that;
- * see sub-process.h.
+ * Within be_silent(), run the filter of an item on its content, which it
+ * replaces. Returns
+ *
+ * - CHECKOUT_PENDING if the item is to be written,
+ * - CHECKOUT_DELAYED if the filter answers later; the item was copied,
+ * - CHECKOUT_UNFILTERED if it failed, or anything would have been said.
  */
-void smudge_release(struct checkout_smudge *smudge);
+enum checkout_status smudge_run(const struct checkout_item *item, char **buf,
+				size_t *size);
 
 /*
- * Run the filter of an item on the content buf[0..size), which is of no
- * interest if the item is one that was delayed. Returns
+ * Ask the filters for what they have delayed, and wait for that, when there is
+ * nothing else to do: some take it for the end of what they may delay. Each is
+ * asked until it has nothing more, as in finish_delayed_checkout(). Returns
  *
- * - CHECKOUT_PENDING if `out` has the result: the item is to be written,
- * - CHECKOUT_DELAYED if the filter answers later,
- * - CHECKOUT_UNFILTERED if it failed, in which case there may have been an
- *   error; if it is required, smudge->stopped is set.
+ * - 1, and the next item that is available in `*item`, to be written, or NULL
+ *   if that filter has no more; the items of a filter come one after another,
+ * - -1, and NULL in `*item`, if the filter has ended, fails, or says that
+ *   something is available which it has never delayed,
+ * - -1, and in the end each item that no filter has answered,
+ * - 0 if there is nothing left.
+ *
+ * The caller frees the item.
  */
-enum checkout_status smudge_run(struct checkout_smudge *smudge,
-				const struct checkout_item *item,
-				const char *buf, size_t size,
-				struct strbuf *out);
-
-/*
- * Ask the filters for what they have delayed, and wait for that. To be called
- * when there is nothing else to do: some filters take it for the end of what
- * they may delay. Each is asked until it has nothing more, even if nothing is
- * left, as finish_delayed_checkout() does. Returns
- *
- * - 1, and the next item that is available in `*item`, which is the caller's
- *   (see smudge_free_item()) and goes to smudge_run() once more,
- * - 0 if no filter has any,
- * - -1 if the filter that was asked has ended, fails, or says that something is
- *   available which it has never delayed. It is not asked any more: a new
- *   process would know nothing of what it has delayed, and take the nothing
- *   that it is given for the content.
- *
- * The items of a filter come one after another.
- */
-int smudge_next(struct checkout_smudge *smudge, struct checkout_item **item);
-
-/* Take one of those that are left then. Returns 0 if there is none. */
-int smudge_next_failed(struct checkout_smudge *smudge,
-		       struct checkout_item **item);
-
-void smudge_free_item(struct checkout_item *item);
+int smudge_next(struct checkout_item **item);
 
 #endif /* PARALLEL_CHECKOUT_SMUDGE_H */

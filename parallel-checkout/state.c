@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The entries of a parallel checkout, and its phases; see state.h.
- */
+/* The entries of a parallel checkout, and its phases; see state.h. */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "entry.h"
@@ -12,47 +10,11 @@
 #include "repository.h"
 #include "trace2.h"
 
-#define FROM(phase) (1u << PHASE_##phase)
-
-static const struct {
-	const char *name;
-	unsigned int from;		/* which phases it may follow */
-	unsigned may_queue : 1;		/* entries may be queued in it, ... */
-	unsigned may_fly : 1;		/* ... and in flight */
-} phases[] = {
-	[PHASE_IDLE] = { "idle", FROM(DRAINED) },
-	[PHASE_SEQUENTIAL] = {
-		"sequential", FROM(IDLE) | FROM(WATCHING) | FROM(DRAINED)
-	},
-	[PHASE_WATCHING] = { "watching", FROM(IDLE) | FROM(DRAINED) },
-	[PHASE_ACCEPTING] = {
-		"accepting", FROM(IDLE) | FROM(WATCHING) | FROM(DRAINED), 1, 1
-	},
-	[PHASE_DRAINING] = {
-		"draining", FROM(SEQUENTIAL) | FROM(WATCHING) |
-			FROM(ACCEPTING) | FROM(DRAINED), 1, 1
-	},
-	[PHASE_DRAINED] = { "drained", FROM(DRAINING) | FROM(FILTERING) },
-	[PHASE_DELAYED] = { "delayed", FROM(DRAINED) },
-	[PHASE_FILTERING] = { "filtering", FROM(DELAYED) },
-};
-
 void pc_enter(struct parallel_checkout *pc, enum checkout_phase phase)
 {
-	if (!(phases[phase].from & (1u << pc->phase)))
-		BUG("parallel checkout: '%s' after '%s'", phases[phase].name,
-		    phases[pc->phase].name);
-	if ((pc->queue.queued && !phases[phase].may_queue) ||
-	    (pc->in_flight && !phases[phase].may_fly))
-		BUG("parallel checkout: '%s' with %"PRIuMAX" entries queued and %"PRIuMAX" in flight",
-		    phases[phase].name, (uintmax_t)pc->queue.queued,
-		    (uintmax_t)pc->in_flight);
+	if (phase != PHASE_FINISHING && (pc->queue.queued || pc->in_flight))
+		BUG("phase %d with entries queued or in flight", phase);
 	pc->phase = phase;
-}
-
-int pc_is_behind(const struct parallel_checkout *pc)
-{
-	return pc->queue.queued || pc->in_flight || pc->deferred_nr;
 }
 
 struct accepted_entry *pc_append(struct parallel_checkout *pc,
@@ -67,12 +29,10 @@ struct accepted_entry *pc_append(struct parallel_checkout *pc,
 }
 
 void pc_defer(struct parallel_checkout *pc, struct accepted_entry *entry,
-	      enum entry_deferral why)
+	      enum entry_state why)
 {
-	entry->state = ENTRY_DEFERRED;
-	entry->why = why;
-	ALLOC_GROW(pc->deferred, pc->deferred_nr + 1, pc->deferred_alloc);
-	pc->deferred[pc->deferred_nr++] = entry->item.id;
+	entry->state = why;
+	pc->deferred++;
 }
 
 void pc_forget_entries(struct parallel_checkout *pc)
@@ -179,7 +139,6 @@ void pc_trace_stats(const struct parallel_checkout *pc)
 	trace2_data_intmax("pcheckout", r, "lost_workers",
 			   pc->pool.lost_workers);
 	trace2_data_intmax("pcheckout", r, "busy_us", total->busy_ns / 1000);
-	trace2_data_intmax("pcheckout", r, "running_us", total->run_ns / 1000);
 	trace2_data_intmax("pcheckout", r, "waited_us",
 			   pc->pool.waited_ns / 1000);
 }

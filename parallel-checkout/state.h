@@ -5,15 +5,16 @@
 /*
  * What the parts of the main process's side share: the entries that were
  * accepted, the phase that it is in, and what is known of the workers. Only for
- * parallel-checkout.c, sequential, classify, deferred, dispatch and removal.
+ * parallel-checkout.c, sequential, classify, deferred and dispatch.
  */
 
 #include "parallel-checkout/donors.h"
 #include "parallel-checkout/item.h"
+#include "parallel-checkout/limits.h"
 #include "parallel-checkout/pool.h"
 #include "parallel-checkout/queue.h"
 #include "parallel-checkout/settings.h"
-#include "parallel-checkout/tune-auto.h"
+#include "parallel-checkout/tune.h"
 #include "parallel-checkout/writer.h"
 #include "strmap.h"
 
@@ -25,7 +26,6 @@ struct progress;
 /*
  * While entries are in flight, which is while workers have them, nothing here
  * or in entry.c removes, renames or replaces anything in the working tree.
- * Which phase may follow which, and what it may find, is in state.c.
  */
 enum checkout_phase {
 	/* Between parallel_checkout_finish() and _begin(). */
@@ -40,20 +40,17 @@ enum checkout_phase {
 	/* Entries are accepted, queued, and given to the workers there are. */
 	PHASE_ACCEPTING,
 
-	/* The queue does not grow any more; the workers do what is in there. */
-	PHASE_DRAINING,
-
-	/* They have done it, and entry.c does what was deferred. */
-	PHASE_DRAINED,
+	/*
+	 * The queue does not grow any more; the workers do what is in there,
+	 * and then entry.c what was deferred.
+	 */
+	PHASE_FINISHING,
 
 	/*
-	 * All is finished but what filters have delayed; workers hold that, and
-	 * do nothing. The caller may do what it likes.
+	 * All is finished but what filters have delayed, which workers hold
+	 * until they are asked for it. The caller may do what it likes.
 	 */
 	PHASE_DELAYED,
-
-	/* They write that as it becomes available. */
-	PHASE_FILTERING,
 };
 
 /* The life of an entry that was accepted. */
@@ -61,11 +58,9 @@ enum entry_state {
 	ENTRY_QUEUED,
 	ENTRY_SENT,		/* to a worker, which has not answered */
 	ENTRY_DELAYED,		/* by its filter; a worker holds it */
-	ENTRY_DEFERRED,		/* entry.c will write it; see `why` */
 	ENTRY_DONE,
-};
 
-enum entry_deferral {
+	/* entry.c will write it; no more states but these follow: */
 	DEFERRED_UNFIT,		/* no worker may have it, or there is none */
 	DEFERRED_ANSWERED,	/* a worker has said that it cannot write it */
 	DEFERRED_UNFILTERED,	/* the same, because of its filter */
@@ -81,7 +76,6 @@ struct accepted_entry {
 	struct checkout_item item;
 
 	enum entry_state state;
-	enum entry_deferral why;
 };
 
 struct parallel_checkout {
@@ -90,16 +84,15 @@ struct parallel_checkout {
 	struct progress *progress;
 	unsigned int *progress_cnt;
 	struct checkout_workers config;
+	const char *sequential;		/* why no entry is accepted, or NULL */
 
-	/* Why no entry is accepted; NULL if they are. */
-	const char *sequential;
-
-	unsigned attrs_from_index : 1, replaces_unknown : 1;
+	unsigned attrs_from_index : 1;
+	unsigned one_by_one : 1;	/* somebody may wait for each file */
 	unsigned may_filter : 1;	/* there are filters for workers */
 	unsigned filters_stopped : 1;	/* one that is required has failed */
 	struct strset filters;		/* commands that were met */
 
-	/* What is replaced, and where the last entry was found in there. */
+	/* What is replaced (or NULL), and how far it was looked through. */
 	const struct index_state *old_index;
 	unsigned int old_pos;
 
@@ -108,24 +101,19 @@ struct parallel_checkout {
 	size_t nr, alloc;
 	size_t accepted;		/* ever */
 	size_t in_flight, delayed;	/* ENTRY_SENT, ENTRY_DELAYED */
+	size_t deferred;		/* DEFERRED_* */
 
 	struct checkout_queue queue;
 	size_t queued_cost;		/* of filters in there; see tune.h */
 
-	/* IDs of those that are ENTRY_DEFERRED. */
-	uint32_t *deferred;
-	size_t deferred_nr, deferred_alloc;
-	unsigned fetched : 1;		/* what they lack, or it was tried */
-
 	struct worker_pool pool;
 	unsigned pool_started : 1;
 	unsigned int since_look;	/* entries queued since a look at it */
-	int cores;			/* 0: limits were not read */
-	int max_workers;
+	struct checkout_limits limits;	/* no cores: they were not read */
 	struct tune_auto tune;
 
-	/* PHASE_WATCHING: since when, and how entry.c has done. */
-	uint64_t watch_since_ns, watch_run_ns, watched_ns;
+	/* PHASE_WATCHING: since when, and what entry.c has done. */
+	uint64_t watch_since_ns, watched_ns;
 	size_t watched;
 
 	struct checkout_donors donors;
@@ -133,6 +121,7 @@ struct parallel_checkout {
 	/* Makes files for entry.c. */
 	struct checkout_writer writer;
 	unsigned is_writing : 1;	/* it is open */
+	size_t offered;			/* entries, since it wrote the last */
 
 	/*
 	 * state->base_dir up to its last slash, and what comes after that,
@@ -147,11 +136,11 @@ struct parallel_checkout {
 	int errs;
 };
 
-/* Change the phase; a BUG() if that is not possible now. */
+/*
+ * Change the phase. A BUG() if entries are queued or in flight, with which only
+ * PHASE_FINISHING copes.
+ */
 void pc_enter(struct parallel_checkout *pc, enum checkout_phase phase);
-
-/* Is there anything that was accepted and is neither written nor delayed? */
-int pc_is_behind(const struct parallel_checkout *pc);
 
 /* Append a copy of the entry; the result is valid until the next call. */
 struct accepted_entry *pc_append(struct parallel_checkout *pc,
@@ -159,7 +148,7 @@ struct accepted_entry *pc_append(struct parallel_checkout *pc,
 
 /* Leave an entry, which is neither queued nor in flight, to entry.c. */
 void pc_defer(struct parallel_checkout *pc, struct accepted_entry *entry,
-	      enum entry_deferral why);
+	      enum entry_state why);
 
 /*
  * Forget all entries, which are done. As long as workers hold delayed ones,
@@ -185,10 +174,10 @@ void pc_note_written(const struct parallel_checkout *pc,
 /* What was written so far, by workers and, after them, by entry.c. */
 uintmax_t pc_bytes(const struct parallel_checkout *pc);
 
-/* Tell trace2 what was done, in numbers. */
-void pc_trace_stats(const struct parallel_checkout *pc);
-
 void pc_advance_progress(struct parallel_checkout *pc);
 void pc_advance_throughput(struct parallel_checkout *pc);
+
+/* Tell trace2 what was done, in numbers. */
+void pc_trace_stats(const struct parallel_checkout *pc);
 
 #endif /* PARALLEL_CHECKOUT_STATE_H */

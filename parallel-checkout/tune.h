@@ -3,27 +3,33 @@
 #define PARALLEL_CHECKOUT_TUNE_H
 
 /*
- * Policy of parallel checkout: when to start a given number of workers, and how
- * much to give them at a time. All functions are pure; they see numbers, and
- * neither a clock nor a process.
+ * Policy of parallel checkout: how many workers to start, when, and how much to
+ * give them at a time. All functions are pure; they see numbers, and neither a
+ * clock nor a process.
  */
 
-/*
- * Number of entries that must be queued before workers are started while the
- * queue is still being filled. `threshold` is
- * checkout.thresholdForParallelism; `workers` is their number, at least 2.
- *
- * With fewer entries, the decision is left to the moment when the queue is
- * complete, as it costs nothing then to know how many there are.
- */
-size_t tune_start_streaming(int workers, int threshold);
+/* What is known. Times are in nanoseconds. */
+struct tune_sample {
+	uint64_t now_ns;	/* on any clock */
+
+	/* What has been done, and how long those who did it took, in sum. */
+	uint64_t entries, bytes, busy_ns;
+
+	size_t queued;		/* entries not given to a worker yet */
+	size_t filter_cost;	/* of their filters; see below */
+	int workers;		/* that are in use */
+	int cores;		/* at least 1 */
+	int max_workers;
+	unsigned complete : 1;	/* the queue will not grow any more */
+	unsigned starting : 1;	/* some workers have not done any yet */
+};
 
 /*
- * Number of workers to start for `entries` queued entries, at most `workers`;
- * 0 to write them in the main process. With `complete` set, the queue will
- * not grow any more.
+ * A checkout that takes no longer than this is not noticed, and starting two
+ * workers and waiting for their first results costs more than half of it. What
+ * has taken less time tells nothing.
  */
-int tune_workers(int workers, int threshold, size_t entries, int complete);
+#define TUNE_ALONE_NS (10 * 1000 * 1000)
 
 /*
  * What entries with filters cost: a command that is started for each takes two
@@ -35,30 +41,59 @@ int tune_workers(int workers, int threshold, size_t entries, int complete);
 #define TUNE_COST_PROCESS 1
 #define TUNE_WORTH_FILTERS 100
 
-/* What is known when a batch is to be cut. */
-struct tune_batch {
-	int workers, cores;
-	size_t queued;		/* entries not given to a worker yet */
-	unsigned complete : 1;	/* the queue will not grow any more */
-	unsigned is_judged : 1;	/* in short intervals */
-
-	/* Of the batches that came back so far. */
-	uint64_t entries, busy_ns, run_ns;
-};
-
-/* How much of their time those who wait for something run, at most. */
-#define TUNE_WAITING 0.33
+/*
+ * With a number in checkout.workers: how many of these to start for `entries`
+ * queued entries; 0 to write them in the main process. `threshold` is
+ * checkout.thresholdForParallelism. As long as the queue is not complete, all
+ * are started, or none.
+ */
+int tune_workers(int workers, int threshold, size_t entries, int complete);
 
 /*
- * Do the workers mostly wait, for a disk or a server? As long as nothing has
- * come back, this is a guess.
+ * Do workers mostly wait, for a disk or a server? As long as little has been
+ * done, this is a guess.
  */
-int tune_is_waiting(const struct tune_batch *now);
+int tune_is_waiting(const struct tune_sample *now);
 
-/* Number of entries to give to a worker next: at least 1, at most queued. */
-size_t tune_batch_size(const struct tune_batch *now);
-
-/* Upper bound of tune_batch_size(). */
+/* How many of the queued entries to give to a worker next; at least 1. */
 #define TUNE_MAX_BATCH 256
+size_t tune_batch_size(const struct tune_sample *now);
+
+/*
+ * With checkout.workers=auto, the main process begins to write by itself. If
+ * that takes long, workers are started, and more of them as long as that makes
+ * it faster. All zero is the state to begin with.
+ */
+struct tune_auto {
+	enum tune_phase {
+		TUNE_SETTLING,	/* some of the workers are new */
+		TUNE_MEASURING,	/* how fast it goes with all of them */
+		TUNE_DONE,	/* more have been tried in vain */
+	} phase;
+	struct tune_sample since;	/* when the phase began */
+
+	int workers;		/* how many there should be */
+	/* before they became more; 0 if they have not */
+	int last_workers;
+	double last_rate;	/* what these did in a nanosecond */
+	const char *why;	/* of the last change; a constant */
+};
+
+/*
+ * How many workers to start for what is queued, judged by how the main process
+ * has done alone; 0 if they would not help, yet. `threshold` is negative if it
+ * is not set.
+ */
+int tune_auto_start(struct tune_auto *tune, int threshold,
+		    const struct tune_sample *now);
+
+/*
+ * How many workers there should be now. To be called when results have come
+ * in. More than there are: start some. Fewer: give no work to the surplus.
+ */
+int tune_auto_next(struct tune_auto *tune, const struct tune_sample *now);
+
+/* Another kind of work begins: forget how fast the last one was. */
+void tune_auto_restart(struct tune_auto *tune);
 
 #endif /* PARALLEL_CHECKOUT_TUNE_H */

@@ -6,17 +6,15 @@
  * Write one entry into the working tree: read the blob, convert it, create the
  * file; or remove one. The workers do nothing else.
  *
- * The writer works on the optimistic assumption that the item's path is as the
- * item says. It decides nothing: whatever is not as expected is left alone and
- * answered with a status, without any message. The main process then has
- * entry.c write the entry. So there is only one place that knows what Git does
- * and says when something is in the way or goes wrong.
+ * The writer assumes that the path is as the item says. Whatever is not as
+ * expected is left alone and answered with a status, without any message. So
+ * only entry.c, which writes the entry then, knows what Git does and says when
+ * something is in the way or goes wrong.
  */
 
 #include "dirs.h"
 #include "parallel-checkout/item.h"
 
-struct checkout_smudge;
 struct repository;
 
 /* Another working tree, whose files may be cloned. */
@@ -30,19 +28,13 @@ struct checkout_writer {
 	struct repository *repo;
 	struct dir_handles dirs;
 
-	/* Runs filters. Without it, items that have one are declined. */
-	struct checkout_smudge *smudge;
-
 	/* Item.donor is one more than the index in here. */
 	struct writer_donor donors[CHECKOUT_MAX_DONORS];
 	unsigned int donors_nr;
 
 	unsigned want_stat : 1;
 
-	/*
-	 * The last entry collided. The next may, too, so look at its path
-	 * before its blob is read.
-	 */
+	/* The last entry collided: look at the next before its blob is read. */
 	unsigned expect_collision : 1;
 
 	/* The errno of the last entry if there was no room for it, or 0. */
@@ -61,9 +53,7 @@ struct checkout_writer {
 /*
  * Prepare to write below the directory `root` (the current working directory
  * if it is ""), which must exist. If `want_stat`, results carry stat data.
- * Returns 0, or -1 with errno set.
- *
- * The repository must outlive the writer.
+ * Returns 0, or -1 with errno set. The repository must outlive the writer.
  */
 int writer_open(struct checkout_writer *writer, struct repository *repo,
 		const char *root, int want_stat);
@@ -71,39 +61,25 @@ int writer_open(struct checkout_writer *writer, struct repository *repo,
 void writer_close(struct checkout_writer *writer);
 
 /*
- * Let items name the working tree at `path` as their donor, by its number. If
- * it cannot be opened, or there are too many, they are written without.
+ * Let items name the working tree at `path` as their donor, by its number. One
+ * that cannot be opened, or is one too many, is not used.
  */
 void writer_add_donor(struct checkout_writer *writer, const char *path);
 
-/*
- * To be called before each batch of items: others, like the main process for a
- * worker, may have changed directories in the meantime.
- */
+/* To be called when others may have changed directories in the meantime. */
 void writer_begin_batch(struct checkout_writer *writer);
 
 /*
  * Write the item's blob to its path, or remove what is there, and fill in the
- * result. If the item has a donor, that is tried first, and in silence.
- *
- * Missing leading directories are made for what is written. If the status is
- * not CHECKOUT_WRITTEN, there is no new file at the path; the old file that the
- * item describes may be gone. With CHECKOUT_DELAYED, it is, and writer->smudge
- * has a copy of the item.
+ * result. Missing leading directories are made for what is written. If the
+ * status is not CHECKOUT_WRITTEN, there is no new file at the path; the old
+ * file that the item describes may be gone.
  *
  * May die() where the object store does, on a pack index that is corrupt.
  */
 void writer_write(struct checkout_writer *writer,
 		  const struct checkout_item *item,
 		  struct checkout_result *result);
-
-/*
- * The same for an item that was CHECKOUT_DELAYED and that smudge_next() has
- * returned.
- */
-void writer_write_late(struct checkout_writer *writer,
-		       const struct checkout_item *item,
-		       struct checkout_result *result);
 
 /*
  * For the handler of a signal that ends this process: remove the file that is

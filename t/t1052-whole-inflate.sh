@@ -38,14 +38,14 @@ same_either_way () {
 	test_cmp err.zlib err
 }
 
-# Run a command; say which inflations were tried ("<what> <size> done" or
-# "... refused") in the file tried.
+# Run a command; say which inflations were tried ("<size> done" or
+# "<size> refused") in the file tried.
 try () {
 	rm -f trace &&
 	GIT_TRACE_WHOLE_INFLATE="$PWD/trace" "$@" >/dev/null &&
 	if test -f trace
 	then
-		sed -e "s/^.* \([^ ]* [0-9]* [a-z]*\)$/\1/" trace
+		sed -e "s/^.* \([0-9]* [a-z]*\)$/\1/" trace
 	fi >tried
 }
 
@@ -104,15 +104,16 @@ test_expect_success 'setup' '
 
 test_expect_success LIBDEFLATE 'packed objects and deltas are inflated whole' '
 	try git -C packed cat-file --batch <objects &&
-	grep "^packed .* done" tried >done &&
+	grep done tried >done &&
 	test_line_count -ge $(wc -l <objects) done &&
 	! grep refused tried
 '
 
 test_expect_success LIBDEFLATE 'loose objects are inflated whole' '
 	try git -C loose archive HEAD &&
-	grep "^loose 6 done" tried &&
-	grep "^loose 100006 done" tried &&
+	# with their headers
+	grep "^13 done" tried &&
+	grep "^100018 done" tried &&
 	! grep refused tried
 '
 
@@ -158,8 +159,8 @@ test_expect_success 'a stream that leaves the window of the pack' '
 test_expect_success LIBDEFLATE 'such a stream is left to zlib, others are not' '
 	try git -C packed -c core.packedGitWindowSize=1 \
 		cat-file --batch <objects &&
-	grep "^packed 1000[0-9]* refused" tried &&
-	grep "^packed .* done" tried
+	grep "^1000[0-9]* refused" tried &&
+	grep done tried
 '
 
 test_expect_success 'objects above core.bigFileThreshold' '

@@ -296,7 +296,7 @@ test_expect_success 'trace2 has all that the documentation speaks of' '
 	new_repo documented &&
 	with_workers 2 -C documented checkout -f one &&
 	for key in workers batches entries removals bytes collided declined \
-		lost_workers busy_us running_us waited_us
+		lost_workers busy_us waited_us
 	do
 		stat_of $key >actual &&
 		test_line_count = 1 actual || return 1
@@ -309,14 +309,14 @@ test_expect_success 'trace2 has all that the documentation speaks of' '
 	grep "child_start.*checkout--worker" trace.event >actual &&
 	test_line_count = 2 actual &&
 
-	# The batches add up to the whole.
+	# The batches, and the workers, add up to the whole.
 	grep "region_leave.*\"category\":\"pcheckout\",\"label\":\"batch\"" \
 		trace.event >actual &&
 	test_line_count = $(stat_of batches) actual &&
 	for key in entries bytes
 	do
 		stat_of $key >expect &&
-		stat_of batch/$key | sum >actual &&
+		stat_of worker/$key | sum >actual &&
 		test_cmp expect actual || return 1
 	done
 '
@@ -1767,30 +1767,23 @@ test_expect_success 'workers that send back what they got' '
 	faulty 2 2
 '
 
-# length, type, outcome (80 bytes), and for each result id and status
 test_expect_success 'workers that answer for other entries' '
+	test-tool checkout-wire answer 4294967280 written >"$TRASH/bad" &&
 	fake_worker <<-\EOF &&
-	printf "\0\0\0\125RESL"
-	dd if=/dev/zero bs=80 count=1 2>/dev/null
-	printf "\377\377\377\360\001"
+	cat "$TRASH/bad"
 	cat >/dev/null
 	EOF
 	faulty 2 2 &&
 
 	# the same twice, which is right the first time for one of the workers
-	fake_worker <<-\EOF &&
-	printf "\0\0\0\132RESL"
-	dd if=/dev/zero bs=80 count=1 2>/dev/null
-	printf "\0\0\0\0\003\0\0\0\0\003"
-	cat >/dev/null
-	EOF
+	test-tool checkout-wire answer 0 declined 0 declined >"$TRASH/bad" &&
 	faulty 2 2
 '
 
 test_expect_success 'workers that answer a batch only in part' '
+	test-tool checkout-wire answer >"$TRASH/bad" &&
 	fake_worker <<-\EOF &&
-	printf "\0\0\0\120RESL"
-	dd if=/dev/zero bs=80 count=1 2>/dev/null
+	cat "$TRASH/bad"
 	cat >/dev/null
 	EOF
 	faulty 2 2

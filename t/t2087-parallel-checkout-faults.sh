@@ -43,20 +43,21 @@ test_expect_success 'a process filter does not keep the workers alive' '
 	)
 '
 
-# For frames: the numbers of what was done are 80 bytes, and an ID has 4.
-zeros='zeros () { dd if=/dev/zero bs=$1 count=1 2>/dev/null; }'
+test_expect_success 'setup answers' '
+	test-tool checkout-wire answer --late 0 written >late &&
+	test-tool checkout-wire answer 0 delayed >delayed
+'
 
 for how in 'exit 1' 'kill -9 $$' \
 	'printf "no frame, this"; cat >/dev/null; exit' \
 	'printf "no frame, this"; exec sleep 1000' \
-	'printf "\0\0\0\125LATE"; zeros 84; printf "\1"; cat >/dev/null; exit' \
+	'cat ../late; cat >/dev/null; exit' \
 	'exec <&-; sleep 1; exit'
 do
 	test_expect_success "one worker of four does: $how" '
 		test_when_finished "rm -rf one" &&
 		git clone -q -n files one &&
-		break_worker "$zeros
-			$how" &&
+		break_worker "$how" &&
 		test_env GIT_TRACE2_EVENT="$(pwd)/trace" faulty_git -C one \
 			-c checkout.workers=4 checkout -q -f HEAD 2>err &&
 		test_grep "worker has ended early" err >warnings &&
@@ -78,8 +79,7 @@ test_expect_success 'what cannot be delayed is not, whatever a worker says' '
 	echo two >two/two &&
 	git -C two add . &&
 	rm two/one two/two &&
-	break_worker "$zeros
-		printf \"\0\0\0\125RESL\"; zeros 84; printf \"\4\"
+	break_worker "cat \"$TRASH_DIRECTORY/delayed\"
 		cat >/dev/null; exit" &&
 	test_env GIT_TRACE2_EVENT="$(pwd)/trace" faulty_git -C two \
 		-c checkout.workers=2 -c checkout.thresholdForParallelism=0 \

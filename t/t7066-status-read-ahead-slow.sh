@@ -82,21 +82,6 @@ do
 	'
 done
 
-test_expect_success 'nested repositories are no reason to read more of them' '
-	setup_work . &&
-	slowfs_unmount work &&
-	git init -q work.backing/1/nested &&
-	mkdir -p work.backing/1/nested/a/b/c &&
-	slowfs_mount work --latency=2000 --entry-timeout=60 --attr-timeout=60 &&
-	count_ops expect -c core.preloadIndex=false ls-files -o &&
-	count_ops actual ls-files -o &&
-	test_threads &&
-	test_cmp expect.out actual.out &&
-	echo $(($(cat expect.opendir) + 1)) >expect &&
-	test_cmp expect actual.opendir &&
-	slowfs_unmount work
-'
-
 test_expect_success 'directories that the untracked cache has are not read' '
 	setup_work 1/2/3/4 &&
 	slowfs_unmount work &&

@@ -17,8 +17,8 @@
 
 static const char * const wire_usage[] = {
 	"test-tool checkout-wire encode [--split=<n>] [--collect] <lines >frames",
+	"test-tool checkout-wire answer [--late] [<id> <status>]... >frame",
 	"test-tool checkout-wire decode [--batches] <frames >lines",
-	"test-tool checkout-wire list <frames >lines",
 	"test-tool checkout-wire stat <path>...",
 	"test-tool checkout-wire has-openat",
 	NULL
@@ -159,7 +159,7 @@ static void encode(int split, int collect)
 		/* An empty line ends a frame, which can be an empty one. */
 		if (line.len) {
 			parse_item(&item, line.buf);
-			wire_put_item(&out, &item, the_hash_algo);
+			wire_put_item(&out, &item);
 			nr++;
 		}
 		if (!line.len || nr == split) {
@@ -184,6 +184,39 @@ static void print_sd(const struct stat_data *sd)
 	       sd->sd_dev, sd->sd_ino, sd->sd_uid, sd->sd_gid);
 }
 
+static const char *const status_name[] = {
+	[CHECKOUT_WRITTEN] = "written",
+	[CHECKOUT_COLLIDED] = "collided",
+	[CHECKOUT_DECLINED] = "declined",
+	[CHECKOUT_DELAYED] = "delayed",
+	[CHECKOUT_UNFILTERED] = "unfiltered",
+};
+
+/* A frame as a worker would send it that has done nothing. */
+static void answer(const char **argv, int late)
+{
+	const struct checkout_outcome outcome = { 0 };
+	struct strbuf out = STRBUF_INIT;
+	size_t start = wire_begin_frame(&out, late ? WIRE_LATE : WIRE_RESULTS);
+
+	wire_put_outcome(&out, &outcome);
+	for (; argv[0] && argv[1]; argv += 2) {
+		struct checkout_result result;
+		unsigned int i = CHECKOUT_WRITTEN;
+
+		while (i < CHECKOUT_UNFILTERED &&
+		       strcmp(argv[1], status_name[i]))
+			i++;
+		memset(&result, 0, sizeof(result));
+		result.id = parse_number(argv[0], 10);
+		result.status = i;
+		wire_put_result(&out, &result);
+	}
+	wire_end_frame(&out, start);
+	write_or_die(1, out.buf, out.len);
+	strbuf_release(&out);
+}
+
 /*
  * <id> SP <status> [SP <stat data>]...
  *
@@ -193,13 +226,6 @@ static void print_sd(const struct stat_data *sd)
  */
 static void decode(int batches)
 {
-	static const char *const status[] = {
-		[CHECKOUT_WRITTEN] = "written",
-		[CHECKOUT_COLLIDED] = "collided",
-		[CHECKOUT_DECLINED] = "declined",
-		[CHECKOUT_DELAYED] = "delayed",
-		[CHECKOUT_UNFILTERED] = "unfiltered",
-	};
 	struct strbuf in = STRBUF_INIT;
 	size_t pos = 0;
 
@@ -207,7 +233,6 @@ static void decode(int batches)
 		die_errno("cannot read frames");
 	while (pos < in.len) {
 		struct wire_frame frame;
-		struct wire_cursor cursor;
 		struct checkout_outcome outcome;
 		struct checkout_result result;
 		ssize_t n = wire_next_frame(in.buf + pos, in.len - pos, &frame);
@@ -217,15 +242,14 @@ static void decode(int batches)
 			die("malformed or truncated frame");
 		if (frame.type != WIRE_RESULTS && frame.type != WIRE_LATE)
 			die("these are no results");
-		wire_open_frame(&cursor, &frame);
-		if (wire_get_outcome(&cursor, &outcome) != 1)
+		if (wire_get_outcome(&frame, &outcome))
 			die("no outcome");
 		if (batches)
 			printf("batch %"PRIuMAX"\n", (uintmax_t)outcome.bytes);
-		while ((ret = wire_get_result(&cursor, &result)) > 0) {
+		while ((ret = wire_get_result(&frame, &result)) > 0) {
 			printf("%s%u %s",
 			       frame.type == WIRE_LATE ? "late " : "",
-			       (unsigned)result.id, status[result.status]);
+			       (unsigned)result.id, status_name[result.status]);
 			if (result.has_sd)
 				print_sd(&result.sd);
 			putchar('\n');
@@ -236,58 +260,6 @@ static void decode(int batches)
 			printf("cloned %"PRIuMAX" %"PRIuMAX"\n",
 			       (uintmax_t)outcome.cloned_files,
 			       (uintmax_t)outcome.cloned_bytes);
-		pos += n;
-	}
-	strbuf_release(&in);
-}
-
-/* <number> SP <mode> SP <oid> TAB <path> */
-static void list_items(struct wire_cursor *cursor)
-{
-	struct checkout_item item;
-	int ret;
-
-	while ((ret = wire_get_item(cursor, &item, the_hash_algo)) > 0)
-		printf("%u %o %s\t%s\n", (unsigned)item.id,
-		       (unsigned)item.mode, oid_to_hex(&item.oid), item.path);
-	if (ret < 0)
-		die("malformed item");
-}
-
-/* "donor" TAB <path> */
-static void list_paths(struct wire_cursor *cursor)
-{
-	const char *path;
-	int ret;
-
-	while ((ret = wire_get_path(cursor, &path)) > 0)
-		printf("donor\t%s\n", path);
-	if (ret < 0)
-		die("malformed path");
-}
-
-/* What the lister of donors says. */
-static void list(void)
-{
-	struct strbuf in = STRBUF_INIT;
-	size_t pos = 0;
-
-	if (strbuf_read(&in, 0, 0) < 0)
-		die_errno("cannot read frames");
-	while (pos < in.len) {
-		struct wire_frame frame;
-		struct wire_cursor cursor;
-		ssize_t n = wire_next_frame(in.buf + pos, in.len - pos, &frame);
-
-		if (n <= 0)
-			die("malformed or truncated frame");
-		wire_open_frame(&cursor, &frame);
-		if (frame.type == WIRE_DONORS)
-			list_paths(&cursor);
-		else if (frame.type == WIRE_ITEMS)
-			list_items(&cursor);
-		else
-			die("this is no list");
 		pos += n;
 	}
 	strbuf_release(&in);
@@ -310,10 +282,11 @@ static void print_stat(const char **paths)
 
 int cmd__checkout_wire(int argc, const char **argv)
 {
-	int split = 0, batches = 0, collect = 0;
+	int split = 0, batches = 0, collect = 0, late = 0;
 	struct option options[] = {
 		OPT_INTEGER(0, "split", &split, "items in a frame"),
 		OPT_BOOL(0, "collect", &collect, "ask for what was delayed"),
+		OPT_BOOL(0, "late", &late, "it was delayed"),
 		OPT_BOOL(0, "batches", &batches, "print a line for each frame"),
 		OPT_END()
 	};
@@ -323,6 +296,10 @@ int cmd__checkout_wire(int argc, const char **argv)
 		usage_with_options(wire_usage, options);
 	if (!strcmp(argv[0], "stat")) {
 		print_stat(argv + 1);
+		return 0;
+	}
+	if (!strcmp(argv[0], "answer")) {
+		answer(argv + 1, late);
 		return 0;
 	}
 	if (argc != 1)
@@ -339,8 +316,6 @@ int cmd__checkout_wire(int argc, const char **argv)
 		encode(split, collect);
 	else if (!strcmp(argv[0], "decode"))
 		decode(batches);
-	else if (!strcmp(argv[0], "list"))
-		list();
 	else
 		usage_with_options(wire_usage, options);
 	return 0;

@@ -55,22 +55,22 @@ void test_checkout_queue__directories(void)
 	/* the fullest for the first, and it stays there */
 	cl_assert_equal_s(next(&queue, 0), "big/1");
 	cl_assert_equal_s(next(&queue, 0), "big/2");
-	/* half of what is left there is still the most */
+	/* a second one there is of half the use, and has half of it */
+	cl_assert_equal_s(next(&queue, 1), "a");
+	cl_assert_equal_s(next(&queue, 1), "z");
+	/* nothing left in the top */
 	cl_assert_equal_s(next(&queue, 1), "big/3");
-	cl_assert_equal_s(next(&queue, 2), "a");
-	cl_assert_equal_s(next(&queue, 2), "z");
-	/* nothing left in the top; two are in "big" already */
-	cl_assert_equal_s(next(&queue, 2), "big/4");
-	/* with as much for a fourth one as elsewhere, the first one wins */
-	cl_assert_equal_s(next(&queue, 3), "big/5");
-	cl_assert_equal_s(next(&queue, 3), "big/6");
+	/* for a third one, there is more elsewhere */
+	cl_assert_equal_s(next(&queue, 2), "big/sub/1");
+	cl_assert_equal_s(next(&queue, 2), "small/1");
+	cl_assert_equal_s(next(&queue, 0), "big/4");
 	/* the order of the queue goes on with what is left */
 	cl_assert_equal_i(queue_first(&queue, &id), 0);
-	cl_assert_equal_s(paths[id], "big/sub/1");
+	cl_assert_equal_s(paths[id], "big/5");
 	queue_take(&queue, id);
-	cl_assert_equal_s(next(&queue, 0), "big/7");
-	cl_assert_equal_s(next(&queue, 3), "big/8");
-	cl_assert_equal_s(next(&queue, 1), "small/1");
+	cl_assert_equal_s(next(&queue, 0), "big/6");
+	cl_assert_equal_s(next(&queue, 2), "big/7");
+	cl_assert_equal_s(next(&queue, 1), "big/8");
 	cl_assert_equal_s(next(&queue, 1), "none");
 	cl_assert_equal_s(next(&queue, 0), "none");
 	cl_assert_equal_i(queue_first(&queue, &id), -1);
@@ -87,16 +87,16 @@ void test_checkout_queue__crowd(void)
 	int in_big = 0;
 
 	queue_init(&queue);
-	for (id = 0; id < 1000; id++)
+	for (id = 0; id < 400; id++)
 		queue_add(&queue, id, "big/file");
-	for (; id < 1010; id++) {
+	for (; id < 800; id++) {
 		strbuf_reset(&path);
-		strbuf_addf(&path, "d%u/file", (unsigned)id);
+		strbuf_addf(&path, "d%u/file", (unsigned)id / 20);
 		queue_add(&queue, id, path.buf);
 	}
-	for (int worker = 0; worker < 10; worker++) {
+	for (int worker = 0; worker < 20; worker++) {
 		cl_assert_equal_i(queue_next(&queue, worker, &id), 0);
-		in_big += id < 1000;
+		in_big += id < 400;
 		queue_take(&queue, id);
 	}
 	cl_assert_gt_i(in_big, 1);
@@ -123,24 +123,26 @@ void test_checkout_queue__more_than_1023(void)
 	queue_release(&queue);
 }
 
-/* The directory that a worker should go to. */
-static uint32_t best_dir(const struct checkout_queue *queue)
+/* What one more worker finds in a directory, where those there count twice. */
+static double share(const struct queue_dir *dir)
 {
-	uint32_t best = QUEUE_NO_DIR;
-	double most = 0;
-	int crowded = 1;
+	double workers = dir->workers + 1;
 
-	for (uint32_t i = 0; i < queue->dirs_nr; i++) {
-		const struct queue_dir *dir = &queue->dirs[i];
-		double share = (double)dir->left / (dir->workers + 1);
-		int is_crowded = dir->workers >= 4;
+	return dir->left / (workers * workers);
+}
 
-		if (!dir->left || is_crowded > crowded ||
-		    (is_crowded == crowded && share <= most))
-			continue;
-		best = i;
-		most = share;
-		crowded = is_crowded;
+/* The directory that a worker should go to, or NULL. */
+static struct queue_dir *best_dir(struct checkout_queue *queue)
+{
+	struct queue_dir *best = NULL;
+	struct strmap_entry *entry;
+	struct hashmap_iter iter;
+
+	strmap_for_each_entry(&queue->dir_of_path, &iter, entry) {
+		struct queue_dir *dir = entry->value;
+
+		if (dir->left && (!best || share(dir) > share(best)))
+			best = dir;
 	}
 	return best;
 }
@@ -154,8 +156,9 @@ void test_checkout_queue__random(void)
 
 	queue_init(&queue);
 	for (int step = 0; step < 60000; step++) {
-		int worker, has_dir;
-		uint32_t want;
+		struct queue_dir *dir;
+		double want = 0;
+		int worker;
 
 		state = state * 1664525 + 1013904223;
 
@@ -174,18 +177,30 @@ void test_checkout_queue__random(void)
 				queue_take(&queue, id);
 			continue;
 		}
-		want = worker < queue.workers ?
-			queue.worker_dir[worker] : QUEUE_NO_DIR;
-		has_dir = want != QUEUE_NO_DIR && queue.dirs[want].left;
-		if (!has_dir) {
-			want = best_dir(&queue);
+		dir = (size_t)worker < queue.workers ?
+			queue.worker_dir[worker] : NULL;
+		if (!dir || !dir->left) {
+			if (dir)
+				dir->workers--;
+			if ((size_t)worker < queue.workers)
+				queue.worker_dir[worker] = NULL;
+			dir = NULL;
+			if (best_dir(&queue))
+				want = share(best_dir(&queue));
 			chosen++;
 		}
 		if (queue_next(&queue, worker, &id)) {
-			cl_assert_equal_u(want, QUEUE_NO_DIR);
+			cl_assert(!want && !dir);
 			continue;
 		}
-		cl_assert_equal_u(queue.slots[id].dir, want);
+		if (dir) {
+			cl_assert(queue.slots[id].dir == dir);
+		} else {
+			dir = queue.slots[id].dir;
+			dir->workers--;
+			cl_assert(share(dir) == want);
+			dir->workers++;
+		}
 		queue_take(&queue, id);
 	}
 	cl_assert_gt_i(chosen, 1000);
@@ -201,20 +216,15 @@ void test_checkout_queue__far_away(void)
 	uint32_t id;
 
 	queue_init(&queue);
-	for (id = 0; id < 6; id++)
-		queue_add(&queue, id, "crowded/file");
-	for (; id < 6006; id++) {
+	for (id = 0; id < 6000; id++) {
 		strbuf_reset(&path);
 		strbuf_addf(&path, "d%u/file", (unsigned)id);
 		queue_add(&queue, id, path.buf);
 	}
-	for (id = 6; id < 6005; id++)
+	for (id = 0; id < 5999; id++)
 		queue_take(&queue, id);
-	for (int worker = 0; worker < 5; worker++) {
-		cl_assert_equal_i(queue_next(&queue, worker, &id), 0);
-		cl_assert_equal_u(id, worker < 4 ? (uint32_t)worker : 6005);
-		queue_take(&queue, id);
-	}
+	cl_assert_equal_i(queue_next(&queue, 3, &id), 0);
+	cl_assert_equal_u(id, 5999);
 	strbuf_release(&path);
 	queue_release(&queue);
 }

@@ -4,7 +4,6 @@
  */
 #include "unit-test.h"
 #include "parallel-checkout/tune.h"
-#include "parallel-checkout/tune-auto.h"
 
 /*
  * A machine, simulated: what an entry needs of a processor, how long it has to
@@ -56,23 +55,18 @@ static double best_ms(const struct machine *m, size_t entries)
 	return best;
 }
 
-/* What one entry has its writer run for, or wait for its turn to run. */
-static double run_us(const struct machine *m, int workers)
-{
-	double rate = speed(m, workers);
-
-	return m->cpu_us && rate < 0.999 * m->cores / m->cpu_us ?
-		m->cpu_us : workers / rate - m->wait_us - m->one_us;
-}
-
+/* `workers` is that of those who did what is done, at least 1. */
 static void take_sample(const struct machine *m, struct tune_sample *now,
 			double now_us, double done, int workers, size_t entries)
 {
-	now->run_ns += (done - now->entries) * run_us(m, workers) * 1000;
+	now->busy_ns += (done - now->entries) * workers /
+		speed(m, workers) * 1000;
 	now->now_ns = now_us * 1000;
 	now->entries = done;
 	now->queued = entries - (size_t)done;
 	now->complete = 1;
+	now->cores = m->cores;
+	now->max_workers = m->max_workers;
 }
 
 /* Do `entries` entries as parallel-checkout.c would. */
@@ -81,21 +75,17 @@ static struct outcome run_auto(const struct machine *m, int threshold,
 {
 	struct tune_sample now = { 0 };
 	struct outcome outcome = { 0 };
-	struct tune_auto tune;
+	struct tune_auto tune = { 0 };
 	double now_us = 0, done = 0;
-	int workers = 0, alone;
+	int workers = 0;
 
-	tune_auto_init(&tune, threshold);
-	alone = !tune_auto_should_queue(&tune, 0);
-	while (done < entries && alone) {
+	while (done < entries && threshold < 0 && now.busy_ns < TUNE_ALONE_NS) {
 		now_us += 1 / speed(m, 1);
 		take_sample(m, &now, now_us, ++done, 1, entries);
-		now.busy_ns = now.now_ns;
-		alone = !tune_auto_should_queue(&tune, now.busy_ns);
 	}
-	if (tune_auto_is_worth(&tune, &now)) {
-		tune_auto_limit(&tune, m->cores, m->max_workers);
-		workers = outcome.most = tune_auto_start(&tune, &now);
+	if (now.queued) {
+		workers = tune_auto_start(&tune, threshold, &now);
+		outcome.most = workers;
 		now_us += workers * START_US;
 	}
 	while (done < entries) {
@@ -105,6 +95,7 @@ static struct outcome run_auto(const struct machine *m, int threshold,
 		done += STEP_US * speed(m, workers ? workers : 1);
 		if (!workers || done >= entries)
 			continue;
+		now.workers = workers;
 		take_sample(m, &now, now_us, done, workers, entries);
 		want = tune_auto_next(&tune, &now);
 		if (want > outcome.most) {
@@ -186,20 +177,11 @@ void test_checkout_tune_auto__one_arm(void)
 void test_checkout_tune_auto__limit(void)
 {
 	struct machine small = nfs;
-	struct tune_auto tune;
-	struct tune_sample now = { 0 };
 
 	small.max_workers = 5;
 	cl_assert_equal_i(run_auto(&small, -1, 5000).most, 5);
 	small.max_workers = 1;
 	cl_assert_equal_i(run_auto(&small, -1, 500).most, 0);
-
-	/* It turned out that there cannot be as many as were wanted. */
-	tune_auto_init(&tune, 0);
-	tune_auto_limit(&tune, 8, 64);
-	cl_assert_gt_i(tune_auto_start(&tune, &now), 3);
-	tune_auto_limit(&tune, 8, 3);
-	cl_assert_equal_i(tune_auto_next(&tune, &now), 3);
 }
 
 /* What takes no time is not worth a worker. */
@@ -219,25 +201,10 @@ void test_checkout_tune_auto__slow_first(void)
 	cl_assert_ge_i(run_auto(&far_core, -1, 1000).most, 32);
 }
 
-/* The main process also waits for filters, and for objects to be fetched. */
-void test_checkout_tune_auto__other_waiting(void)
-{
-	const uint64_t ms = 1000 * 1000;
-	struct tune_sample now = { 0 };
-	struct tune_auto tune;
-
-	tune_auto_init(&tune, -1);
-	now.now_ns = 5000 * ms;
-	now.busy_ns = 20 * ms;
-	now.run_ns = 20 * ms;
-	now.queued = 1000;
-	tune_auto_limit(&tune, 2, 64);
-	cl_assert_equal_i(tune_auto_start(&tune, &now), 2);
-}
-
-/* What there was in an interval: entries per second, and how much each ran. */
+/* What there was in an interval. */
 struct interval {
-	double rate, running;
+	double rate;		/* entries per second */
+	double ms;		/* that each took its worker */
 	int want;		/* how many workers there should be then */
 };
 
@@ -246,27 +213,27 @@ static void check_series(int cores, int waited, const struct interval *series,
 			 size_t nr)
 {
 	const uint64_t ms = 1000 * 1000;
-	struct tune_sample now = { 0 };
-	struct tune_auto tune;
-	double entries = 1, run_ns = (waited ? 1 : 40) * ms;
-	int workers;
-
-	tune_auto_init(&tune, -1);
-	now.now_ns = now.busy_ns = 40 * ms;
-	now.entries = entries;
-	now.run_ns = run_ns;
-	now.queued = 1000000;
-	tune_auto_limit(&tune, cores, 64);
-	workers = tune_auto_start(&tune, &now);
+	struct tune_sample now = {
+		.now_ns = 40 * ms,
+		.busy_ns = 40 * ms,
+		.entries = waited ? 10 : 1000,
+		.queued = 1000000,
+		.cores = cores,
+		.max_workers = 64,
+	};
+	struct tune_auto tune = { 0 };
+	double entries = now.entries, busy_ns = now.busy_ns;
+	int workers = tune_auto_start(&tune, -1, &now);
 
 	for (size_t i = 0; i < nr; i++) {
 		/* the first results do not count, the others are judged */
 		for (int phase = 0; phase < 2; phase++) {
-			const double ns = 100 * ms;
+			double done = series[i].rate / 10;
 
-			now.now_ns += ns;
-			now.entries = entries += series[i].rate * ns / 1e9;
-			now.run_ns = run_ns += series[i].running * ns * workers;
+			now.workers = workers;
+			now.now_ns += 100 * ms;
+			now.entries = entries += done;
+			now.busy_ns = busy_ns += done * series[i].ms * ms;
 			cl_assert_equal_i(tune.workers, workers);
 			tune_auto_next(&tune, &now);
 		}
@@ -281,37 +248,40 @@ static void check_series(int cores, int waited, const struct interval *series,
 void test_checkout_tune_auto__recorded(void)
 {
 	const struct interval one_ms[] = {
-		{ 1882, 0.048, 16 },
-		{ 3166, 0.060, 32 },
-		/* 32 of them want 5 processors */
-		{ 4706, 0.157, 32 },
+		{ 1882, 4.2, 16 },
+		{ 3166, 5.0, 32 },
+		{ 4706, 6.8, 64 },
+		/* 64 of them want more than the processors have */
+		{ 4900, 13, 32 },
 	};
 	const struct interval five_ms[] = {
-		{ 413, 0.024, 16 },
-		{ 674, 0.022, 32 },
-		{ 1191, 0.029, 64 },
-		{ 2618, 0.028, 64 },
+		{ 413, 19, 16 },
+		{ 674, 23, 32 },
+		{ 1191, 26, 64 },
+		{ 2618, 24, 64 },
 	};
 
 	check_series(2, 1, one_ms, ARRAY_SIZE(one_ms));
 	check_series(2, 1, five_ms, ARRAY_SIZE(five_ms));
 }
 
-/* More is asked of workers that wait than of those that run. */
+/* After a trial in vain there is no other. */
 void test_checkout_tune_auto__gain(void)
 {
 	const struct interval waiting[] = {
-		{ 2000, 0.05, 16 },
-		{ 2500, 0.05, 8 },
+		{ 2000, 4, 16 },
+		{ 2300, 7, 8 },
+		{ 2000, 4, 8 },
+		{ 4000, 2, 8 },
 	};
 	const struct interval waiting_less[] = {
-		{ 2000, 0.05, 16 },
-		{ 2700, 0.05, 32 },
+		{ 2000, 4, 16 },
+		{ 2700, 6, 32 },
 	};
 	const struct interval running[] = {
-		{ 20000, 0.95, 8 },
-		{ 25000, 0.95, 16 },
-		{ 28000, 0.95, 8 },
+		{ 60000, 0.06, 8 },
+		{ 75000, 0.1, 16 },
+		{ 80000, 0.2, 8 },
 	};
 
 	check_series(16, 1, waiting, ARRAY_SIZE(waiting));
@@ -319,24 +289,38 @@ void test_checkout_tune_auto__gain(void)
 	check_series(16, 0, running, ARRAY_SIZE(running));
 }
 
+/* Another kind of work is judged again, and not by the last kind. */
+void test_checkout_tune_auto__restart(void)
+{
+	struct tune_auto tune = {
+		.phase = TUNE_DONE,
+		.workers = 8,
+		.last_workers = 4,
+	};
+	struct tune_sample now = { .cores = 16, .max_workers = 64 };
+
+	tune_auto_restart(&tune);
+	cl_assert_equal_i(tune_auto_next(&tune, &now), 8);
+	now.now_ns = now.busy_ns = 100 * 1000 * 1000;
+	now.entries = 16;
+	cl_assert_equal_i(tune_auto_next(&tune, &now), 16);
+}
+
 static int is_worth(int threshold, size_t queued, int complete)
 {
-	struct tune_auto tune;
-	struct tune_sample now = { .queued = queued, .complete = complete };
+	struct tune_auto tune = { 0 };
+	struct tune_sample now = {
+		.queued = queued,
+		.complete = complete,
+		.cores = 2,
+		.max_workers = 64,
+	};
 
-	tune_auto_init(&tune, threshold);
-	return tune_auto_is_worth(&tune, &now);
+	return !!tune_auto_start(&tune, threshold, &now);
 }
 
 void test_checkout_tune_auto__threshold(void)
 {
-	struct tune_auto tune;
-
-	tune_auto_init(&tune, -1);
-	cl_assert(!tune_auto_should_queue(&tune, 0));
-	tune_auto_init(&tune, 0);
-	cl_assert(tune_auto_should_queue(&tune, 0));
-
 	cl_assert(!is_worth(-1, 31, 1));
 	cl_assert(is_worth(-1, 32, 1));
 	cl_assert(!is_worth(0, 1, 1));
@@ -351,82 +335,70 @@ void test_checkout_tune_auto__threshold(void)
 /* Filters are worth it where nobody says anything of a threshold. */
 void test_checkout_tune_auto__filters(void)
 {
-	struct tune_sample now = { .now_ns = 1, .queued = 20 };
-	struct tune_auto tune;
+	struct tune_sample now = {
+		.queued = 20, .cores = 2, .max_workers = 64
+	};
+	struct tune_auto tune = { 0 };
 
 	for (int threshold = -1; threshold < 200; threshold += 101) {
-		tune_auto_init(&tune, threshold);
 		now.filter_cost = TUNE_WORTH_FILTERS - 1;
-		cl_assert(!tune_auto_is_worth(&tune, &now));
+		cl_assert_equal_i(tune_auto_start(&tune, threshold, &now), 0);
 		now.filter_cost = TUNE_WORTH_FILTERS;
-		cl_assert_equal_i(tune_auto_is_worth(&tune, &now),
-				  threshold < 0);
+		cl_assert_equal_i(tune_auto_start(&tune, threshold, &now),
+				  threshold < 0 ? 2 : 0);
 	}
-	tune_auto_init(&tune, -1);
-	tune_auto_limit(&tune, 2, 64);
-	cl_assert_equal_i(tune_auto_start(&tune, &now), 2);
-	cl_assert_equal_s(tune.why, "there are filters to be run");
 }
 
-static void start_with_filters(struct tune_auto *tune, struct tune_sample *now)
-{
-	tune_auto_init(tune, -1);
-	tune_auto_limit(tune, 2, 64);
-	now->filter_cost = now->queued = 1000;
-	now->complete = 1;
-}
-
-/* Where something was written before, that tells. */
-void test_checkout_tune_auto__filters_waiting(void)
+/* Workers that have not done anything are not judged. */
+void test_checkout_tune_auto__starting(void)
 {
 	const uint64_t ms = 1000 * 1000;
-	struct tune_sample now = { 0 };
-	struct tune_auto tune;
+	struct tune_sample now = {
+		.queued = 1000,
+		.cores = 4,
+		.max_workers = 64,
+		.starting = 1,
+	};
+	struct tune_auto tune = { 0 };
 
-	start_with_filters(&tune, &now);
-	cl_assert_equal_i(tune_auto_start(&tune, &now), 2);
-
-	start_with_filters(&tune, &now);
-	now.busy_ns = 5 * ms;
-	now.run_ns = ms / 2;
-	cl_assert_equal_i(tune_auto_start(&tune, &now), 8);
-
-	/* What that was went faster, but does not matter. */
-	cl_assert_equal_i(tune.last_workers, 0);
-}
-
-/*
- * Workers that have not done anything are not judged, and there is no trial if
- * starting more of them would take too long.
- */
-void test_checkout_tune_auto__filters_start(void)
-{
-	const uint64_t ms = 1000 * 1000;
-
-	for (int left = 100; left <= 2000; left += 1900) {
-		struct tune_sample now = { 0 };
-		struct tune_auto tune;
-
-		start_with_filters(&tune, &now);
-		now.starting = 1;
-		cl_assert_equal_i(tune_auto_start(&tune, &now), 2);
-		for (int i = 0; i < 10; i++) {
-			now.now_ns += 50 * ms;
-			now.entries += 5;
-			now.run_ns += 1 * ms;
-			cl_assert_equal_i(tune_auto_next(&tune, &now), 2);
-			cl_assert_equal_i(tune.phase, TUNE_SETTLING);
-		}
-
-		/* 100 entries in a second, of which half went by */
-		now.starting = 0;
-		cl_assert_equal_i(tune_auto_next(&tune, &now), 2);
-		cl_assert_equal_i(tune.phase, TUNE_MEASURING);
+	cl_assert_equal_i(tune_auto_start(&tune, -1, &now), 4);
+	for (int i = 0; i < 10; i++) {
 		now.now_ns += 50 * ms;
-		now.entries += 5;
-		now.run_ns += 1 * ms;
-		now.queued = left - 1;
+		now.busy_ns += 200 * ms;
+		now.entries += 20;
+		cl_assert_equal_i(tune_auto_next(&tune, &now), 4);
+		cl_assert_equal_i(tune.phase, TUNE_SETTLING);
+	}
+	now.starting = 0;
+	cl_assert_equal_i(tune_auto_next(&tune, &now), 4);
+	cl_assert_equal_i(tune.phase, TUNE_MEASURING);
+	now.now_ns += 50 * ms;
+	now.busy_ns += 200 * ms;
+	now.entries += 20;
+	cl_assert_equal_i(tune_auto_next(&tune, &now), 8);
+}
+
+/* Towards the end, there is no trial any more. */
+void test_checkout_tune_auto__end(void)
+{
+	const uint64_t ms = 1000 * 1000;
+
+	for (int left = 39; left <= 40; left++) {
+		struct tune_sample now = {
+			.queued = 1000,
+			.cores = 4,
+			.max_workers = 64,
+		};
+		struct tune_auto tune = { 0 };
+
+		cl_assert_equal_i(tune_auto_start(&tune, -1, &now), 4);
+		cl_assert_equal_i(tune_auto_next(&tune, &now), 4);
+		now.now_ns += 50 * ms;
+		now.busy_ns += 200 * ms;
+		now.entries += 20;
+		now.queued = left;
+		now.complete = 1;
 		cl_assert_equal_i(tune_auto_next(&tune, &now),
-				  left == 100 ? 2 : 4);
+				  left < 40 ? 4 : 8);
 	}
 }

@@ -77,50 +77,36 @@ void test_checkout_tune__incomplete(void)
 		cl_assert_equal_i(tune_workers(1, 0, entries, 0), 0);
 }
 
+/* A few entries for each, but not before the threshold. */
 void test_checkout_tune__start_streaming(void)
 {
-	for (size_t t = 0; t < ARRAY_SIZE(thresholds); t++) {
-		int threshold = thresholds[t];
-
-		for (size_t w = 0; w < ARRAY_SIZE(some_workers); w++) {
-			int workers = some_workers[w];
-			size_t start = tune_start_streaming(workers, threshold);
-
-			if (threshold > 0)
-				cl_assert_ge_u(start, threshold);
-			cl_assert_gt_u(start, workers);
-			check_workers(workers, threshold, start, 0, workers);
-			check_workers(workers, threshold, start - 1, 0, 0);
-		}
-	}
-
-	/*
-	 * A few entries for each, but not before the threshold, which is big.
-	 */
-	cl_assert_equal_u(tune_start_streaming(4, 0),
-			  tune_start_streaming(4, 1));
-	cl_assert_equal_u(tune_start_streaming(8, 0),
-			  2 * tune_start_streaming(4, 0));
-	cl_assert_equal_u(tune_start_streaming(2, INT_MAX), INT_MAX);
-	/* Does not overflow. */
-	cl_assert_ge_u(tune_start_streaming(INT_MAX, 0), INT_MAX);
+	check_workers(4, 0, 127, 0, 0);
+	check_workers(4, 0, 128, 0, 4);
+	check_workers(8, 100, 255, 0, 0);
+	check_workers(8, 100, 256, 0, 8);
+	check_workers(2, 100, 99, 0, 0);
+	check_workers(2, 100, 100, 0, 2);
+	check_workers(2, INT_MAX, INT_MAX - 1, 0, 0);
+	check_workers(2, INT_MAX, INT_MAX, 0, 2);
+	check_workers(INT_MAX, 0, INT_MAX, 0, 0);
 }
 
-static const struct tune_batch busy = {
+static const struct tune_sample busy = {
 	.workers = 2,
+	.cores = 2,
 	.queued = 1000 * 1000,
 };
 
 static size_t batch_at(uint64_t entries, uint64_t busy_ns)
 {
-	struct tune_batch now = busy;
+	struct tune_sample now = busy;
 
 	now.entries = entries;
 	now.busy_ns = busy_ns;
 	return tune_batch_size(&now);
 }
 
-static void check_bounds(const struct tune_batch *now)
+static void check_bounds(const struct tune_sample *now)
 {
 	size_t size = tune_batch_size(now);
 
@@ -141,8 +127,9 @@ void test_checkout_tune__bounds(void)
 		for (size_t w = 0; w < ARRAY_SIZE(some_workers); w++)
 			for (size_t e = 0; e < ARRAY_SIZE(some); e++)
 				for (size_t b = 0; b < ARRAY_SIZE(some); b++) {
-					struct tune_batch now = {
+					struct tune_sample now = {
 						.workers = some_workers[w],
+						.cores = 2,
 						.queued = queued[q],
 						.entries = some[e],
 						.busy_ns = some[b],
@@ -165,7 +152,8 @@ void test_checkout_tune__speed(void)
 	cl_assert_lt_u(batch_at(0, 0), TUNE_MAX_BATCH);
 	cl_assert_equal_u(batch_at(0, 100), batch_at(0, 0));
 
-	for (uint64_t ns_per_entry = 1; ns_per_entry < 1000 * ms;
+	/* Up to where they wait, from which on a batch may take longer. */
+	for (uint64_t ns_per_entry = 1; ns_per_entry < 400 * us;
 	     ns_per_entry = ns_per_entry * 3 / 2 + 1) {
 		size_t size = batch_at(1000, 1000 * ns_per_entry);
 
@@ -182,7 +170,7 @@ void test_checkout_tune__speed(void)
 	 * In between a batch takes some milliseconds: enough to be worth the
 	 * message, and not so much that others wait for its end.
 	 */
-	for (uint64_t ns_per_entry = 20 * us; ns_per_entry < 500 * us;
+	for (uint64_t ns_per_entry = 20 * us; ns_per_entry < 400 * us;
 	     ns_per_entry += 20 * us) {
 		uint64_t batch_ns = ns_per_entry *
 			batch_at(100, 100 * ns_per_entry);
@@ -202,8 +190,9 @@ static void check_shrinks(int workers, size_t queued)
 	size_t last = TUNE_MAX_BATCH, total = 0, batches = 0, queue = queued;
 
 	while (queue) {
-		struct tune_batch now = {
+		struct tune_sample now = {
 			.workers = workers,
+			.cores = workers,
 			.queued = queue,
 			.complete = 1,
 			.entries = 1000,
@@ -243,7 +232,7 @@ void test_checkout_tune__shrinks(void)
 /* While the queue is growing there is no end to shrink to. */
 void test_checkout_tune__no_shrink_before_the_end(void)
 {
-	struct tune_batch now = busy;
+	struct tune_sample now = busy;
 
 	now.entries = 1000;
 	now.busy_ns = 1000 * 1000;
@@ -253,15 +242,14 @@ void test_checkout_tune__no_shrink_before_the_end(void)
 	cl_assert_lt_u(tune_batch_size(&now), TUNE_MAX_BATCH);
 }
 
-static int is_waiting(int workers, int cores, uint64_t busy_ns, uint64_t run_ns)
+static int is_waiting(int workers, int cores, uint64_t ns_per_entry)
 {
-	const struct tune_batch now = {
+	const struct tune_sample now = {
 		.workers = workers,
 		.cores = cores,
 		.queued = 1000,
 		.entries = 1000,
-		.busy_ns = busy_ns,
-		.run_ns = run_ns,
+		.busy_ns = 1000 * ns_per_entry,
 	};
 
 	return tune_is_waiting(&now);
@@ -269,54 +257,62 @@ static int is_waiting(int workers, int cores, uint64_t busy_ns, uint64_t run_ns)
 
 void test_checkout_tune__waiting(void)
 {
-	const uint64_t s = 1000 * 1000 * 1000;
+	const uint64_t us = 1000, ms = 1000 * us;
 
-	/* as many workers as cores, which always run */
-	cl_assert_equal_i(is_waiting(2, 2, 2 * s, 2 * s), 0);
-	cl_assert_equal_i(is_waiting(8, 16, 8 * s, 7 * s), 0);
-	/* more of them, which take turns */
-	cl_assert_equal_i(is_waiting(32, 2, 32 * s, 32 * s), 0);
-	/* a tenth of the time running, with a processor for each or not */
-	cl_assert_equal_i(is_waiting(2, 2, 20 * s, 2 * s), 1);
-	cl_assert_equal_i(is_waiting(2, 16, 20 * s, 2 * s), 1);
-	cl_assert_equal_i(is_waiting(32, 2, 320 * s, 2 * s), 1);
-	cl_assert_equal_i(is_waiting(32, 2, 32 * s, 4 * s), 1);
-	/* half of the time, which says nothing */
-	cl_assert_equal_i(is_waiting(20, 2, 20 * s, 10 * s), 0);
-	/* nothing is known */
-	cl_assert_equal_i(is_waiting(2, 2, 0, 0), 0);
-	cl_assert_equal_i(is_waiting(2, 2, 2 * s, 0), 0);
+	/* as many workers as cores, on a fast file system and on slow ones */
+	cl_assert_equal_i(is_waiting(2, 2, 50 * us), 0);
+	cl_assert_equal_i(is_waiting(32, 32, 100 * us), 0);
+	cl_assert_equal_i(is_waiting(2, 2, 1 * ms), 1);
+	cl_assert_equal_i(is_waiting(2, 16, 5 * ms), 1);
+	/* many workers that take turns */
+	cl_assert_equal_i(is_waiting(32, 2, 16 * 50 * us), 0);
+	cl_assert_equal_i(is_waiting(64, 1, 64 * 50 * us), 0);
+	/* or that wait, with 1 ms for each operation */
+	cl_assert_equal_i(is_waiting(32, 2, 5 * ms), 1);
+	cl_assert_equal_i(is_waiting(64, 2, 10 * ms), 1);
+	/* the main process alone */
+	cl_assert_equal_i(is_waiting(0, 2, 50 * us), 0);
+	cl_assert_equal_i(is_waiting(0, 2, 5 * ms), 1);
+}
+
+/* A large file takes long, but does not wait. */
+void test_checkout_tune__waiting_bytes(void)
+{
+	struct tune_sample now = busy;
+
+	now.entries = 1;
+	now.bytes = 10 * 1024 * 1024;
+	now.busy_ns = 30 * 1000 * 1000;
+	cl_assert_equal_i(tune_is_waiting(&now), 0);
+	now.bytes = 1024;
+	cl_assert_equal_i(tune_is_waiting(&now), 1);
 }
 
 void test_checkout_tune__guess_of_waiting(void)
 {
-	struct tune_batch now = busy;
+	struct tune_sample now = busy;
 
-	cl_assert_equal_i(tune_is_waiting(&now), 0);
-	now.cores = 2;
 	cl_assert_equal_i(tune_is_waiting(&now), 0);
 	now.workers = 32;
 	cl_assert_equal_i(tune_is_waiting(&now), 1);
 	now.cores = 32;
 	cl_assert_equal_i(tune_is_waiting(&now), 0);
+
+	/* A few milliseconds tell nothing. */
+	now.entries = 1;
+	now.busy_ns = TUNE_ALONE_NS - 1;
+	cl_assert_equal_i(tune_is_waiting(&now), 0);
+	now.busy_ns++;
+	cl_assert_equal_i(tune_is_waiting(&now), 1);
 }
 
 /* A batch of a worker that waits is longer, but not by the same factor. */
 void test_checkout_tune__waiting_batch(void)
 {
-	struct tune_batch now = busy;
+	struct tune_sample now = busy;
 
-	now.cores = 2;
 	now.entries = 1000;
 	now.busy_ns = now.entries * 5 * 1000 * 1000;
-	now.run_ns = now.busy_ns;
-	cl_assert_equal_u(tune_batch_size(&now), 1);
-	now.run_ns = now.busy_ns / 100;
-	cl_assert_ge_u(tune_batch_size(&now), 8);
-	cl_assert_le_u(tune_batch_size(&now), 32);
-
-	/* It comes back within an interval in which the number is judged. */
-	now.is_judged = 1;
 	cl_assert_ge_u(tune_batch_size(&now), 2);
-	cl_assert_le_u(tune_batch_size(&now), 8);
+	cl_assert_le_u(tune_batch_size(&now), 16);
 }

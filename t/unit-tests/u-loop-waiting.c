@@ -9,19 +9,7 @@ struct rounds {
 	int threads;		/* that have begun */
 	int wait_us, spin_us;
 	int without_looks, without_waits;	/* the first ones */
-	int dirs;
 };
-
-static const char *const dirs[] = {
-	"file", "a/file", "a/b/file", "a/bc/file", "d/file"
-};
-
-static const char *rounds_path(struct waiting_loop *loop, size_t i)
-{
-	struct rounds *rounds = loop->data;
-
-	return dirs[rounds->dirs ? i % rounds->dirs : 0];
-}
 
 static void iterate(struct waiting_loop *loop)
 {
@@ -33,9 +21,8 @@ static void iterate(struct waiting_loop *loop)
 	pthread_mutex_unlock(&loop->mutex);
 
 	while (waiting_loop_next(loop, &share))
-		for (size_t pos = share.begin; pos < share.end; pos++) {
+		for (size_t i = share.begin; i < share.end; i++) {
 			uint64_t until = getnanotime() + rounds->spin_us * 1000;
-			size_t i = waiting_loop_at(&share, pos);
 
 			rounds->done[i]++;
 			if (i < (size_t)rounds->without_looks)
@@ -69,7 +56,6 @@ static int run(struct rounds *rounds, size_t nr, int start, int *threads)
 	struct waiting_loop loop = {
 		.nr = nr,
 		.fn = iterate,
-		.path = rounds_path,
 		.data = rounds,
 	};
 	int n = 0;
@@ -96,8 +82,8 @@ void test_loop_waiting__all_once(void)
 					     &threads);
 
 			cl_assert_equal_i(n, numbers[i]);
-			/* none if the first share was all */
-			cl_assert_equal_i(threads, numbers[i] > 4 ? max : 1);
+			/* none if the first looks were all */
+			cl_assert_equal_i(threads, numbers[i] > 9 ? max : 1);
 		}
 }
 
@@ -116,7 +102,7 @@ void test_loop_waiting__waiting(void)
 	cl_assert_equal_i(threads, WAITING_LOOP_MAX_THREADS);
 	/* no more than there is work for */
 	cl_assert_equal_i(run(&few, 20, 1, &threads), 20);
-	cl_assert_le_i(threads, 5);
+	cl_assert_equal_i(threads, 12);
 	/* slow, but not waiting */
 	cl_assert_equal_i(run(&busy, 100, 3, &threads), 100);
 	cl_assert_equal_i(threads, 3);
@@ -125,209 +111,58 @@ void test_loop_waiting__waiting(void)
 	cl_assert_equal_i(threads, 3);
 	/* what does not even look does not tell */
 	cl_assert_equal_i(run(&late, 1500, 2, &threads), 1500);
-	cl_assert_gt_i(threads, 4);
+	cl_assert_equal_i(threads, WAITING_LOOP_MAX_THREADS);
 	/* but threads do not wait for that forever */
 	cl_assert_equal_i(run(&never, 20000, 3, &threads), 20000);
 	cl_assert_equal_i(threads, 3);
 }
 
-void test_loop_waiting__waiting_in_directories(void)
-{
-	int threads;
-
-	skip_unless_waiting_is_known();
-	for (size_t nr = 1; nr <= ARRAY_SIZE(dirs); nr++) {
-		struct rounds waiting = { .wait_us = 3000, .dirs = nr };
-		struct rounds late = { .wait_us = 3000, .dirs = nr,
-				       .without_looks = 300 };
-		struct rounds busy = { .spin_us = 2000, .dirs = nr };
-
-		/* more than there are directories: they help */
-		cl_assert_equal_i(run(&waiting, 2000, 2, &threads), 2000);
-		cl_assert_equal_i(threads, WAITING_LOOP_MAX_THREADS);
-		cl_assert_equal_i(run(&late, 1000, 0, &threads), 1000);
-		cl_assert_gt_i(threads, 4);
-		cl_assert_equal_i(run(&busy, 60, 3, &threads), 60);
-		cl_assert_equal_i(threads, 3);
-	}
-}
-
-/* Files of directories that lie one between the other. */
-struct files {
-	unsigned char dir[1000], done[1000];
-	size_t left[ARRAY_SIZE(dirs)];	/* of each directory */
-	int has_begun, has_ended;
-	struct strbuf wrong;
-};
-
-/*
- * A thread cannot leave the test as cl_assert() does; it notes what is wrong
- * first, and goes on if that makes sense.
- */
-static int expect(struct files *files, const char *what, int got, int want)
-{
-	if (got == want)
-		return 1;
-	if (!files->wrong.len)
-		strbuf_addf(&files->wrong, "%s: %d, expected %d", what, got,
-			    want);
-	return 0;
-}
-
-static const char *file_path(struct waiting_loop *loop, size_t i)
-{
-	struct files *files = loop->data;
-
-	return dirs[files->dir[i]];
-}
-
-static size_t most_of(const size_t *left)
-{
-	size_t dir = 0;
-
-	for (size_t i = 1; i < ARRAY_SIZE(dirs); i++)
-		if (left[i] > left[dir])
-			dir = i;
-	return dir;
-}
-
-/* Returns the directory that the share is of, or -1 if it is of several. */
-static int do_share(struct waiting_loop *loop,
-		    struct waiting_loop_share *share, int wait_ms)
-{
-	struct files *files = loop->data;
-	int dir = -1;
-
-	if (!expect(files, "there is a share",
-		    !!waiting_loop_next(loop, share), 1))
-		return -1;
-	for (size_t pos = share->begin; pos < share->end; pos++) {
-		size_t i = waiting_loop_at(share, pos);
-
-		dir = pos == share->begin || dir == files->dir[i] ?
-			files->dir[i] : -1;
-		files->left[files->dir[i]]--;
-		files->done[i]++;
-		share->looks++;
-		if (wait_ms)
-			poll(NULL, 0, wait_ms);
-	}
-	return dir;
-}
-
 /* One thread plays several, so that it is known who comes when. */
-static void play(struct waiting_loop *loop)
-{
-	static const int largest_first[] = { 2, 0, 4, 3, 1 };
-	struct files *files = loop->data;
-	struct waiting_loop_share shares[ARRAY_SIZE(dirs)] = { 0 };
-	struct waiting_loop_share late = { 0 };
-	int has_begun, of[ARRAY_SIZE(dirs)];
-
-	pthread_mutex_lock(&loop->mutex);
-	has_begun = files->has_begun;
-	files->has_begun = 1;
-	pthread_mutex_unlock(&loop->mutex);
-	if (has_begun)
-		return;
-
-	/* it has not been judged yet, so it gets what comes next */
-	expect(files, "first share", do_share(loop, &shares[0], 3), -1);
-	expect(files, "second share", do_share(loop, &shares[0], 3), -1);
-	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
-		of[i] = do_share(loop, &shares[i], 0);
-		expect(files, "directory of a thread", of[i], largest_first[i]);
-	}
-	expect(files, "directory of one that comes late",
-	       do_share(loop, &late, 0), largest_first[0]);
-
-	/* there is no other directory left, so a new one helps */
-	while (files->left[most_of(files->left)]) {
-		struct waiting_loop_share helper = { 0 };
-		size_t before[ARRAY_SIZE(dirs)];
-		int dir;
-
-		COPY_ARRAY(before, files->left, ARRAY_SIZE(dirs));
-		dir = do_share(loop, &helper, 0);
-		if (!expect(files, "helps in one directory", dir >= 0, 1) ||
-		    !expect(files, "files left where one helps", before[dir],
-			    before[most_of(before)]))
-			return;
-		for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
-			if (files->left[of[i]] &&
-			    !expect(files, "directory that a thread stays in",
-				    do_share(loop, &shares[i], 0), of[i]))
-				return;
-	}
-	expect(files, "share behind the end",
-	       !!waiting_loop_next(loop, &late), 0);
-	files->has_ended = 1;
-}
-
-void test_loop_waiting__directories(void)
-{
-	static const size_t size[] = { 80, 20, 100, 40, 60 };
-	struct files files = { .wrong = STRBUF_INIT };
-	struct waiting_loop loop = {
-		.fn = play,
-		.path = file_path,
-		.data = &files,
-	};
-
-	skip_unless_waiting_is_known();
-	COPY_ARRAY(files.left, size, ARRAY_SIZE(size));
-	for (size_t round = 0; round < 100; round++)
-		for (size_t i = 0; i < ARRAY_SIZE(size); i++)
-			if (round < size[i])
-				files.dir[loop.nr++] = i;
-	waiting_loop_run(&loop, 1);
-	cl_assert_equal_s(files.wrong.buf, "");
-	cl_assert_equal_i(files.has_ended, 1);
-	for (size_t i = 0; i < loop.nr; i++)
-		cl_assert_equal_i(files.done[i], 1);
-	strbuf_release(&files.wrong);
-}
-
-/* One thread plays several again. */
 static void play_slices(struct waiting_loop *loop)
 {
-	struct files *files = loop->data;
+	struct strbuf *log = loop->data;
 	struct waiting_loop_share shares[4] = { 0 };
+	int is_first;
 
 	pthread_mutex_lock(&loop->mutex);
-	if (files->has_begun++) {
-		pthread_mutex_unlock(&loop->mutex);
-		return;
-	}
+	is_first = !loop->slices_nr;
 	pthread_mutex_unlock(&loop->mutex);
+	if (!is_first)
+		return;
 
-	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
-		do_share(loop, &shares[i], 0);
-		expect(files, "begin of a slice", shares[i].begin, 25 * i);
+	for (int i = 0; i < 8; i++) {
+		waiting_loop_next(loop, &shares[0]);
+		shares[0].looks++;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
-		size_t end = shares[i].end;
-
-		do_share(loop, &shares[i], 0);
-		expect(files, "place in a slice", shares[i].begin, end);
-	}
+	strbuf_addf(log, "alone to %d", (int)shares[0].end);
+	for (int round = 0; round < 2; round++)
+		for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
+			waiting_loop_next(loop, &shares[i]);
+			shares[i].looks += shares[i].end - shares[i].begin;
+			strbuf_addf(log, "\n%d: %d-%d", (int)i,
+				    (int)shares[i].begin, (int)shares[i].end);
+		}
+	/* the others are slow, so this one does all that they leave */
 	while (waiting_loop_next(loop, &shares[0]))
-		; /* nothing */
+		shares[0].looks += shares[0].end - shares[0].begin;
+	strbuf_addf(log, "\n0: %d looks", (int)shares[0].looks);
 }
 
 void test_loop_waiting__slices(void)
 {
-	struct files files = { .wrong = STRBUF_INIT };
+	struct strbuf log = STRBUF_INIT;
 	struct waiting_loop loop = {
-		.nr = 100,
+		.nr = 264,
 		.fn = play_slices,
-		.path = file_path,
-		.data = &files,
+		.data = &log,
 	};
 
 	waiting_loop_run(&loop, 4);
-	cl_assert_equal_s(files.wrong.buf, "");
-	strbuf_release(&files.wrong);
+	cl_assert_equal_s(log.buf, "alone to 8\n"
+			  "0: 8-25\n1: 144-152\n2: 84-88\n3: 208-212\n"
+			  "0: 25-29\n1: 152-156\n2: 88-92\n3: 212-216\n"
+			  "0: 236 looks");
+	strbuf_release(&log);
 }
 
 /* There may then be as many as the caller asks for, and no more. */
@@ -335,8 +170,9 @@ void test_loop_waiting__limited(void)
 {
 #ifdef RLIMIT_AS
 	struct rounds waiting = { .wait_us = 3000 };
+	struct rounds small = { .wait_us = 3000 };
 	struct rlimit old, limit;
-	int threads, n;
+	int threads, small_threads, n, small_n;
 
 	cl_must_pass(getrlimit(RLIMIT_AS, &old));
 	limit = old;
@@ -345,9 +181,12 @@ void test_loop_waiting__limited(void)
 	if (setrlimit(RLIMIT_AS, &limit))
 		cl_skip();
 	n = run(&waiting, 300, 2, &threads);
+	small_n = run(&small, 300, 0, &small_threads);
 	cl_must_pass(setrlimit(RLIMIT_AS, &old));
 	cl_assert_equal_i(n, 300);
 	cl_assert_equal_i(threads, 2);
+	cl_assert_lt_i(small_n, 50);
+	cl_assert_equal_i(small_threads, 1);
 #else
 	cl_skip();
 #endif

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Iterators over a merged table that are bounded, that show deletions, or that
- * are sought several times.
+ * Iterators over a merged table that show deletions, or that are sought several
+ * times.
  */
 #include "unit-test.h"
 #include "dir.h"
 #include "reftable/merged.h"
-#include "reftable/reftable-error.h"
 #include "reftable/reftable-iterator.h"
 #include "reftable/reftable-merged.h"
 #include "reftable/reftable-record.h"
 #include "reftable/reftable-stack.h"
-#include "reftable/reftable-table.h"
 #include "reftable/reftable-writer.h"
 
 /* types of blocks, as they are in the files */
@@ -84,7 +82,7 @@ static void add_table(uint64_t idx,
 	reftable_addition_destroy(add);
 }
 
-void test_reftable_bounded__initialize(void)
+void test_reftable_raw__initialize(void)
 {
 	struct reftable_ref_record refs1[] = {
 		LIVE("a", 1),
@@ -131,7 +129,7 @@ void test_reftable_bounded__initialize(void)
 	cl_assert(merged->suppress_deletions);
 }
 
-void test_reftable_bounded__cleanup(void)
+void test_reftable_raw__cleanup(void)
 {
 	struct strbuf path = STRBUF_INIT;
 
@@ -174,8 +172,9 @@ static void check_logs(struct reftable_iterator *it, const char *want)
 	int err;
 
 	while (!(err = reftable_iterator_next_log(it, &log)))
-		strbuf_addf(&got, "%s@%"PRIuMAX" ", log.refname,
-			    (uintmax_t)log.update_index);
+		strbuf_addf(&got, "%s%s@%"PRIuMAX" ",
+			    log.value_type == REFTABLE_LOG_DELETION ? "!" : "",
+			    log.refname, (uintmax_t)log.update_index);
 	cl_assert_equal_i(err, 1);
 	cl_assert_equal_s(got.buf, want);
 	cl_assert_equal_i(reftable_iterator_next_log(it, &log), 1);
@@ -184,90 +183,7 @@ static void check_logs(struct reftable_iterator *it, const char *want)
 	reftable_log_record_release(&log);
 }
 
-void test_reftable_bounded__bounded_refs(void)
-{
-	static const struct {
-		const char *bound, *want;
-	} cases[] = {
-		{ "", "a b/2 b/3 d " },
-		{ "a", "a " },
-		{ "b", "b/2 b/3 " },
-		{ "b/", "b/2 b/3 " },
-		{ "b/1", "" },
-		{ "c", "" },
-		{ "c/", "" },
-		{ "cc", "" },
-		{ "d", "d " },
-		{ "e", "" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct reftable_iterator it = { 0 };
-
-		cl_assert(!merged_table_init_bounded_iter(merged, &it, REFS,
-							  cases[i].bound));
-		cl_assert(!reftable_iterator_seek_ref(&it, cases[i].bound));
-		check_refs(&it, cases[i].want);
-		reftable_iterator_destroy(&it);
-	}
-}
-
-/* Only a merged table has tombstones to skip. */
-void test_reftable_bounded__bound_of_single_table(void)
-{
-	struct reftable_iterator it = { 0 }, empty = { 0 };
-
-	cl_assert(!reftable_table_init_ref_iterator(merged->tables[0], &it));
-	cl_assert_equal_i(reftable_iterator_bound_refs(&it, "b/"),
-			  REFTABLE_API_ERROR);
-	cl_assert(!reftable_iterator_seek_ref(&it, ""));
-	check_refs(&it, "a b b/1 b/2 c d ");
-	reftable_iterator_destroy(&it);
-
-	cl_assert_equal_i(reftable_iterator_bound_refs(&empty, "b/"),
-			  REFTABLE_API_ERROR);
-}
-
-void test_reftable_bounded__bounded_logs(void)
-{
-	static const struct {
-		const char *bound, *want;
-	} cases[] = {
-		{ "a", "a@2 " },
-		{ "b", "" },
-		{ "bb", "bb@1 " },
-		{ "c", "c@3 " },
-		{ "d", "" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct reftable_iterator it = { 0 };
-
-		cl_assert(!merged_table_init_bounded_iter(merged, &it, LOGS,
-							  cases[i].bound));
-		cl_assert(!reftable_iterator_seek_log(&it, cases[i].bound));
-		check_logs(&it, cases[i].want);
-		reftable_iterator_destroy(&it);
-	}
-}
-
-void test_reftable_bounded__bound_survives_seeking(void)
-{
-	struct reftable_iterator it = { 0 };
-
-	cl_assert(!merged_table_init_bounded_iter(merged, &it, REFS, "b/"));
-	cl_assert(!reftable_iterator_seek_ref(&it, "b/"));
-	check_refs(&it, "b/2 b/3 ");
-	cl_assert(!reftable_iterator_seek_ref(&it, "b/3"));
-	check_refs(&it, "b/3 ");
-	cl_assert(!reftable_iterator_seek_ref(&it, "c"));
-	check_refs(&it, "");
-	cl_assert(!reftable_iterator_seek_ref(&it, "b/"));
-	check_refs(&it, "b/2 b/3 ");
-	reftable_iterator_destroy(&it);
-}
-
-void test_reftable_bounded__raw_refs(void)
+void test_reftable_raw__raw_refs(void)
 {
 	struct reftable_iterator it = { 0 };
 
@@ -277,8 +193,40 @@ void test_reftable_bounded__raw_refs(void)
 	reftable_iterator_destroy(&it);
 }
 
+void test_reftable_raw__raw_logs(void)
+{
+	struct reftable_iterator it = { 0 };
+
+	cl_assert(!merged_table_init_raw_iter(merged, &it, LOGS));
+	cl_assert(!reftable_iterator_seek_log(&it, ""));
+	check_logs(&it, "a@2 !a@1 !b@1 bb@1 c@3 ");
+	reftable_iterator_destroy(&it);
+}
+
+/* An entry that has been deleted does not hide those before it. */
+void test_reftable_raw__read_log(void)
+{
+	static const struct {
+		const char *name;
+		uint64_t idx;
+	} cases[] = { { "a", 2 }, { "b", 0 }, { "bb", 1 }, { "c", 3 }, { "d", 0 } };
+	struct reftable_log_record deleted[] = { DELETED_LOG("bb", 4),
+						 DELETED_LOG("d", 1) };
+
+	add_table(4, NULL, 0, deleted, ARRAY_SIZE(deleted));
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct reftable_log_record log = { 0 };
+		int err = reftable_stack_read_log(stack, cases[i].name, &log);
+
+		cl_assert_equal_i(err, !cases[i].idx);
+		if (!err)
+			cl_assert_equal_i(log.update_index, cases[i].idx);
+		reftable_log_record_release(&log);
+	}
+}
+
 /* Whatever has been read before, seeking starts afresh. */
-void test_reftable_bounded__seek_again(void)
+void test_reftable_raw__seek_again(void)
 {
 	for (int nr = 0; nr < 6; nr++) {
 		struct reftable_iterator it = { 0 };
