@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* Threads that read directories; see dir-ahead.h. */
 #include "git-compat-util.h"
 #include "config.h"
 #include "dir.h"

@@ -53,9 +53,9 @@ struct dir_handles {
 
 	/*
 	 * Set by those who do single operations, between which a directory may
-	 * be moved away, which is still the same one for who has a handle
-	 * of it. dirs_enter() then only uses the directory's own handle,
-	 * if its path still leads there, and keeps no handles of its parents.
+	 * be moved away; a handle would follow it there. dirs_enter() then uses
+	 * only the handle of the directory itself, if its path still leads
+	 * there, and keeps no handles of its parents.
 	 */
 	unsigned may_move : 1;
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* A loop that more threads join where it waits; see waiting-loop.h. */
 #include "git-compat-util.h"
 #include "gettext.h"
 #include "trace.h"

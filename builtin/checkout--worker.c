@@ -201,8 +201,7 @@ static int do_batch(struct worker *worker, struct wire_frame *frame)
 		wire_put_result(&worker->results, &result);
 		worker->entries++;
 	}
-	if (ret < 0 || worker->results.len + sizeof(struct checkout_outcome) >
-			WIRE_MAX_PAYLOAD)
+	if (ret < 0)
 		return error(_("checkout worker received a malformed batch"));
 	worker->batches++;
 	return send_results(worker, WIRE_RESULTS);

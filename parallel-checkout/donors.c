@@ -104,7 +104,11 @@ static void find_donors(struct checkout_donors *donors, const char *root)
 	const char *line, *end, *path;
 
 	ask_lister(donors, root);
+
+	/* If it was ended, the last line may be cut. */
 	end = donors->list.buf + donors->list.len;
+	while (end > donors->list.buf && end[-1])
+		end--;
 	for (line = donors->list.buf; line < end; line += strlen(line) + 1) {
 		if (!skip_prefix(line, "donor ", &path)) {
 			if (donors->nr)

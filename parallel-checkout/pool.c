@@ -67,7 +67,7 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args,
 	if (filter_stderr >= 0)
 		strvec_pushf(&cp->args, "--filter-stderr=%d", filter_stderr);
 	if (start_command(cp))
-		err = errno;
+		err = errno ? errno : EIO;
 	if (filter_stderr >= 0)
 		close(filter_stderr);
 	if (err)

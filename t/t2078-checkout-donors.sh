@@ -875,6 +875,26 @@ test_expect_success FAKE_REFLINK,PIPE,PERL 'nor are they if SIGALRM is blocked' 
 	"
 '
 
+test_expect_success FAKE_REFLINK 'a donor whose path was cut is none' '
+	new_main &&
+	mkdir cut &&
+	write_script cut/git <<-EOF &&
+	case "\$*" in
+	*--list-donors)
+		printf "donor $TRASH/main"
+		exec sleep 30 ;;
+	esac
+	exec "$GIT_BUILD_DIR/git" "\$@"
+	EOF
+	rm -f main/dir/file &&
+	run_faked copy env GIT_TEST_CHECKOUT_WORKERS=2 \
+		GIT_EXEC_PATH="$TRASH/cut" "$GIT_BUILD_DIR/git" -C main \
+		-c checkout.reflink=true reset -q --hard &&
+	grep list-donors trace &&
+	test_grep ! "key.:.donor" trace &&
+	test_cmp repo/dir/file main/dir/file
+'
+
 test_expect_success FAKE_REFLINK,ULIMIT_FILE_DESCRIPTORS 'few descriptors are enough' '
 	new_main &&
 	for n in 14 18 22 32
