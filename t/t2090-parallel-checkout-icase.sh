@@ -125,14 +125,13 @@ commit_entries () {
 	git -C repo commit -q -m "colliding entries"
 }
 
-# usage: test_same_as_sequential <title> [all|any] <<entries
+# usage: test_same_as_sequential <title> [all] <<entries
 #
 # Compares what the entries become with one worker and with a number that is
 # found out. Then with several: the order in which files of a directory are
 # created is up to luck, but a worker can be made to come late to a directory:
 # each spelling is looked up late in turn. With "all", no two entries are the
-# same file; with "any", one that gives way to a directory may not be reported,
-# as it is not by the sequential code.
+# same file.
 test_same_as_sequential () {
 	all=${2:-some} &&
 	cat >"entries for $1" &&
@@ -141,6 +140,7 @@ test_same_as_sequential () {
 		commit_entries "entries for '"$1"'" &&
 		slowfs_control icase "fault none" &&
 		clone_and_look one 1 &&
+		has_'$all' one &&
 		for threshold in 0 100
 		do
 			clone_with many -c checkout.workers=auto \
@@ -195,10 +195,6 @@ has_some () {
 	test_grep "have collided" $1.err
 }
 
-has_any () {
-	:
-}
-
 test_same_as_sequential 'files of the same name' <<\EOF
 100644 FILE_X
 100644 FILE_x
@@ -231,7 +227,7 @@ test_same_as_sequential 'directories of the same name, without a collision' all 
 100644 dir6/x
 EOF
 
-test_same_as_sequential 'a file, then a directory' any <<\EOF
+test_same_as_sequential 'a file, then a directory' <<\EOF
 100644 A
 100644 a/b
 100644 a/c
@@ -251,13 +247,13 @@ test_same_as_sequential 'three files, then a directory' <<\EOF
 100644 file/x
 EOF
 
-test_same_as_sequential 'a link, then a directory' any <<\EOF
+test_same_as_sequential 'a link, then a directory' <<\EOF
 120000 D
 100644 d/x
 100644 e/y
 EOF
 
-test_same_as_sequential 'a directory, then a link' any <<\EOF
+test_same_as_sequential 'a directory, then a link' <<\EOF
 100644 D/x
 120000 d
 100644 e/y
