@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Walk a working tree by directory handles; see dirs.h for the why.
- */
+/* Walk a working tree by directory handles; see dirs.h for the why. */
 #include "git-compat-util.h"
+#include "abspath.h"
 #include "dir.h"
 #include "dirs.h"
 
@@ -10,11 +9,8 @@
 
 #define HANDLE_FLAGS (O_PATH | O_DIRECTORY)
 
-/*
- * Handles that are kept open at once; others need descriptors, too. Below that
- * depth, parents are closed as their child is entered.
- */
-#define MAX_OPEN_LEVELS 16
+/* Others need descriptors, too: below that depth, parents are closed. */
+#define MAX_OPEN_PARENTS 16
 
 /* A file system that is always interrupted has to end in an error at last. */
 #define CREATE_ATTEMPTS 16
@@ -23,77 +19,44 @@
 #define EFTYPE EMLINK
 #endif
 
-/* Returns -1 if there are none between the root and the current directory. */
-static int close_parents(struct dir_handles *dirs)
-{
-	int ret = -1;
-
-	for (size_t i = 1; i + 1 < dirs->nr; i++) {
-		struct dir_level *level = &dirs->level[i];
-
-		if (level->fd < 0)
-			continue;
-		close(level->fd);
-		level->fd = -1;
-		ret = 0;
-	}
-	return ret;
-}
-
-static void push_level(struct dir_handles *dirs, int fd)
-{
-	struct dir_level *level;
-
-	if (dirs->nr > (dirs->may_move ? 1 : MAX_OPEN_LEVELS)) {
-		level = &dirs->level[dirs->nr - 1];
-		close(level->fd);
-		level->fd = -1;
-	}
-	ALLOC_GROW(dirs->level, dirs->nr + 1, dirs->alloc);
-	level = &dirs->level[dirs->nr++];
-	level->fd = fd;
-	level->path_len = dirs->path.len;
-}
-
-static void pop_level(struct dir_handles *dirs)
-{
-	struct dir_level *level = &dirs->level[--dirs->nr];
-
-	if (level->fd >= 0)
-		close(level->fd);
-	if (dirs->nr)
-		strbuf_setlen(&dirs->path, dirs->level[dirs->nr - 1].path_len);
-}
-
 int dirs_open_root(struct dir_handles *dirs, const char *root)
 {
-	/* The current directory is as good as a handle, and never closed. */
-	int fd = *root ? open(root, HANDLE_FLAGS | O_CLOEXEC) : AT_FDCWD;
-
-	if (*root && fd < 0)
-		return -1;
-	push_level(dirs, fd);
-	return 0;
+	if (*root)
+		dirs->root = open(root, HANDLE_FLAGS | O_CLOEXEC);
+	return dirs->root == -1 ? -1 : 0;
 }
 
 void dirs_release(struct dir_handles *dirs)
 {
-	while (dirs->nr)
-		pop_level(dirs);
-	FREE_AND_NULL(dirs->level);
+	dirs_forget(dirs);
+	if (dirs->root >= 0)
+		close(dirs->root);
+	dirs->root = AT_FDCWD;
+	FREE_AND_NULL(dirs->fd);
 	dirs->alloc = 0;
 	strbuf_release(&dirs->path);
 }
 
+/* Make the parent of the current directory the current one. */
+static void ascend(struct dir_handles *dirs)
+{
+	const char *slash = strrchr(dirs->path.buf, '/');
+	int fd = dirs->fd[--dirs->nr];
+
+	if (fd >= 0)
+		close(fd);
+	strbuf_setlen(&dirs->path, slash ? slash - dirs->path.buf : 0);
+}
+
 void dirs_forget(struct dir_handles *dirs)
 {
-	while (dirs->nr > 1)
-		pop_level(dirs);
+	while (dirs->nr)
+		ascend(dirs);
 }
 
 static int current_fd(const struct dir_handles *dirs)
 {
-	return dirs->level[dirs->nr - 1].fd;
+	return dirs->nr ? dirs->fd[dirs->nr - 1] : dirs->root;
 }
 
 /* Does the path of the current directory still lead to it? */
@@ -102,34 +65,47 @@ static int is_in_place(const struct dir_handles *dirs)
 	struct stat here, there;
 
 	return !fstat(current_fd(dirs), &here) &&
-		!fstatat(dirs->level[0].fd, dirs->path.buf, &there,
+		!fstatat(dirs->root, dirs->path.buf, &there,
 			 AT_SYMLINK_NOFOLLOW) &&
 		here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
 /*
- * Climb to the deepest level that path[0..len) is, or is beneath, and whose
- * handle is of use. The root always qualifies.
+ * Climb to the deepest directory that path[0..len) is, or is beneath, and whose
+ * handle is of use.
  */
 static void climb(struct dir_handles *dirs, const char *path, size_t len)
 {
 	const struct strbuf *cur = &dirs->path;
 
-	while (dirs->nr > 1 &&
-	       (current_fd(dirs) < 0 || cur->len > len ||
-		memcmp(cur->buf, path, cur->len) ||
-		(cur->len < len && path[cur->len] != '/')))
-		pop_level(dirs);
-	if (dirs->may_move && dirs->nr > 1 &&
+	while (dirs->nr &&
+	       (current_fd(dirs) < 0 || strncmp(path, cur->buf, cur->len) ||
+		path[cur->len] != '/'))
+		ascend(dirs);
+	if (dirs->may_move && dirs->nr &&
 	    (cur->len < len || !(dirs->in_place || is_in_place(dirs))))
 		dirs_forget(dirs);
 }
 
+/* Returns -1 if no parent of the current directory was open. */
+static int close_parents(struct dir_handles *dirs)
+{
+	int ret = -1;
+
+	for (size_t i = 0; i + 1 < dirs->nr; i++) {
+		if (dirs->fd[i] < 0)
+			continue;
+		close(dirs->fd[i]);
+		dirs->fd[i] = -1;
+		ret = 0;
+	}
+	return ret;
+}
+
 /*
- * Open something in the current directory. Where open() is interrupted by
- * signals (see OPEN_RETURNS_EINTR in Makefile), openat() may be, too; then all
- * but a creation can just be done again. And if we have spent all descriptors
- * on a deep path, most of them can be had back.
+ * Open something in the current directory. What is interrupted by signals (see
+ * OPEN_RETURNS_EINTR in Makefile) can just be done again, but for a creation.
+ * If we have spent all descriptors on a deep path, get most of them back.
  */
 static int open_in_current(struct dir_handles *dirs, const char *name,
 			   int flags, mode_t mode)
@@ -160,14 +136,20 @@ static int descend(struct dir_handles *dirs, const char *name, int make)
 		fd = open_in_current(dirs, name, HANDLE_FLAGS, 0);
 	if (fd < 0)
 		return -1;
-	push_level(dirs, fd);
+
+	if (dirs->nr >= (dirs->may_move ? 1 : MAX_OPEN_PARENTS)) {
+		close(dirs->fd[dirs->nr - 1]);
+		dirs->fd[dirs->nr - 1] = -1;
+	}
+	ALLOC_GROW(dirs->fd, dirs->nr + 1, dirs->alloc);
+	dirs->fd[dirs->nr++] = fd;
 	return 0;
 }
 
 /*
- * A creation was interrupted, which may have made the file before. Whoever else
- * makes an empty file of ours at this very moment loses nothing that was in it.
- * Make way for another attempt. Returns -1 if something else is there.
+ * A creation that was interrupted may have made the file nevertheless. Make way
+ * for another attempt: remove it if it can be ours. Whoever else makes an empty
+ * file at this very moment loses nothing. Returns -1 if that is something else.
  */
 static int undo_creation(struct dir_handles *dirs, const char *name)
 {
@@ -184,19 +166,17 @@ static int undo_creation(struct dir_handles *dirs, const char *name)
 int dirs_create(struct dir_handles *dirs, const char *name, int access,
 		mode_t mode)
 {
-	int fd = -1;
-
 	for (int i = 0; i < CREATE_ATTEMPTS; i++) {
-		fd = open_in_current(dirs, name, access | O_CREAT | O_EXCL,
-				     mode);
+		int fd = open_in_current(dirs, name,
+					 access | O_CREAT | O_EXCL, mode);
+
 		if (fd >= 0 || errno != EINTR)
+			return fd;
+		if (undo_creation(dirs, name))
 			break;
-		if (undo_creation(dirs, name)) {
-			errno = EINTR;
-			break;
-		}
 	}
-	return fd;
+	errno = EINTR;
+	return -1;
 }
 
 int dirs_open(struct dir_handles *dirs, const char *name, int flags)
@@ -213,7 +193,7 @@ int dirs_symlink(struct dir_handles *dirs, const char *target,
 		 const char *name)
 {
 	char found[PATH_MAX];
-	size_t len = strlen(target);
+	ssize_t len = strlen(target);
 	int attempts = 0, ret;
 
 	do
@@ -223,7 +203,7 @@ int dirs_symlink(struct dir_handles *dirs, const char *target,
 	/* An attempt that was interrupted may have made it. */
 	if (ret && errno == EEXIST && attempts) {
 		if (readlinkat(current_fd(dirs), name, found, sizeof(found)) ==
-		    (ssize_t)len && !memcmp(found, target, len))
+		    len && !memcmp(found, target, len))
 			return 0;
 		errno = EEXIST;
 	}
@@ -249,25 +229,20 @@ int dirs_rmdir(struct dir_handles *dirs, const char *name)
 
 int dirs_open_root(struct dir_handles *dirs, const char *root)
 {
-	struct stat st;
-
-	if (stat(*root ? root : ".", &st))
+	errno = ENOTDIR;	/* unless the system says otherwise */
+	if (*root && !is_directory(root))
 		return -1;
-	if (!S_ISDIR(st.st_mode)) {
-		errno = ENOTDIR;
-		return -1;
-	}
-	strbuf_addstr(&dirs->root, root);
-	if (dirs->root.len)
-		strbuf_complete(&dirs->root, '/');
+	strbuf_addstr(&dirs->whole, root);
+	strbuf_complete(&dirs->whole, '/');
+	dirs->root_len = dirs->whole.len;
 	return 0;
 }
 
 void dirs_release(struct dir_handles *dirs)
 {
 	strbuf_release(&dirs->path);
-	strbuf_release(&dirs->root);
 	strbuf_release(&dirs->whole);
+	dirs->root_len = 0;
 }
 
 void dirs_forget(struct dir_handles *dirs)
@@ -276,14 +251,12 @@ void dirs_forget(struct dir_handles *dirs)
 }
 
 /*
- * The path of `name` in the current directory, or of that if it is ""; valid
- * until the next call. When asked for the same once more, it only copies bytes,
- * as it may have to in the handler of a signal.
+ * The path of `name` in the current directory, or of that if it is "". When
+ * asked for the same once more, it only copies bytes, as in a signal handler.
  */
 static const char *whole_path(struct dir_handles *dirs, const char *name)
 {
-	strbuf_reset(&dirs->whole);
-	strbuf_addbuf(&dirs->whole, &dirs->root);
+	strbuf_setlen(&dirs->whole, dirs->root_len);
 	strbuf_addbuf(&dirs->whole, &dirs->path);
 	if (dirs->path.len && *name)
 		strbuf_addch(&dirs->whole, '/');

@@ -9,14 +9,11 @@
  * one directory to that of the next, and what is done in a directory is done
  * relative to its handle. So a symbolic link that takes a directory's place at
  * any moment (because two paths collide, or because somebody means harm) cannot
- * redirect an operation to another place; cf. CVE-2021-21300. Since the handles
- * of the current directory and its parents are kept, a walk costs fewer
- * look-ups than whole paths would.
+ * redirect an operation to another place; cf. CVE-2021-21300.
  *
- * openat2(2) would find a directory in one call. It is not used: layers that
- * keep the current directory or names to themselves, like PRoot, do not know
- * it, so it would go past them to another place; and a sandbox may kill who
- * calls it.
+ * openat2(2) is not used: layers that keep the current directory or names to
+ * themselves, like PRoot, do not know it, so it would go past them to another
+ * place; and a sandbox may kill who calls it.
  *
  * With NO_OPENAT, the same interface works with whole paths. A walk then looks
  * at the leading directories, which may be too early.
@@ -25,11 +22,9 @@
 #include "strbuf.h"
 
 /*
- * For the directory argument of the *at() functions, Linux has O_PATH and POSIX
- * has O_SEARCH: they also work for directories that we may search but not read,
- * as whole paths do. Without either, use whole paths. So do it where
- * git-compat-util.h translates the modes of files, which it does for lstat()
- * and not for fstatat().
+ * O_PATH of Linux and O_SEARCH of POSIX also open a directory that we may
+ * search but not read. Without either, use whole paths; so do it where
+ * git-compat-util.h translates the modes of lstat(), but not of fstatat().
  */
 #if !defined(O_PATH) && defined(O_SEARCH)
 #define O_PATH O_SEARCH
@@ -37,49 +32,47 @@
 #if !defined(NO_OPENAT) && (!defined(O_PATH) || defined(NEEDS_MODE_TRANSLATION))
 #define NO_OPENAT
 #endif
-
-struct dir_level {
-	int fd;			/* -1 if it was closed to spare descriptors */
-	size_t path_len;	/* of its path in dir_handles.path */
-};
+#ifndef AT_FDCWD
+#define AT_FDCWD -1
+#endif
 
 struct dir_handles {
 	/* The current directory, relative to the root; "" for the root. */
 	struct strbuf path;
 
-	/* level[0] is the root, level[nr - 1] the current directory. */
-	struct dir_level *level;
+	/*
+	 * The handle of the root, and those of the directories in `path`. Of
+	 * the latter, all but the last may be closed, and -1.
+	 */
+	int root, *fd;
 	size_t nr, alloc;
 
 	/*
-	 * Set by those who do single operations, between which a directory may
-	 * be moved away; a handle would follow it there. dirs_enter() then uses
-	 * only the handle of the directory itself, if its path still leads
-	 * there, and keeps no handles of its parents.
+	 * Set if a directory may be moved away between two operations, where
+	 * its handle would follow it. dirs_enter() then keeps no parents, and
+	 * uses the handle of the directory itself only if its path still leads
+	 * there, as the caller can be sure of with `in_place`.
 	 */
-	unsigned may_move : 1;
+	unsigned may_move : 1, in_place : 1;
 
-	/* With `may_move`: the caller knows that it still does. */
-	unsigned in_place : 1;
-
-	/* NO_OPENAT only: the root with its slash, and the last path used. */
-	struct strbuf root, whole;
+	/* NO_OPENAT only: the last path used, which begins with the root. */
+	struct strbuf whole;
+	size_t root_len;
 };
 
 #define DIR_HANDLES_INIT { \
 	.path = STRBUF_INIT, \
-	.root = STRBUF_INIT, \
+	.root = AT_FDCWD, \
 	.whole = STRBUF_INIT, \
 }
 
 /*
- * Take the directory `root` (the current working directory if it is "") as the
- * root. Symbolic links in `root` itself are followed. Returns 0, or -1 with
- * errno set.
+ * Take `root`, in which symbolic links are followed, as the root; "" is the
+ * current working directory. Returns 0, or -1 with errno set.
  */
 int dirs_open_root(struct dir_handles *dirs, const char *root);
 
-/* Close all handles and free everything; `dirs` can be opened again. */
+/* Free everything; `dirs` is as it was initialized. */
 void dirs_release(struct dir_handles *dirs);
 
 /*
@@ -90,8 +83,7 @@ void dirs_forget(struct dir_handles *dirs);
 
 /*
  * Make the directory of `path`, which is relative to the root, the current one.
- * Components that do not exist are made with mode 0777 less the umask if `make`
- * says so, and are an error (ENOENT) otherwise.
+ * With `make`, components that do not exist are made.
  *
  * Returns the last component, for the functions below, or NULL with errno set.
  * ENOTDIR or ELOOP mean that a leading component is there and is no directory.
@@ -99,18 +91,13 @@ void dirs_forget(struct dir_handles *dirs);
 const char *dirs_enter(struct dir_handles *dirs, const char *path, int make);
 
 /*
- * The following work on `name`, a single component, in the current directory.
- * None follows a symbolic link. They return -1 and set errno on error.
+ * What follows works on `name`, a single component, in the current directory.
+ * Symbolic links are not followed. Errors are -1, with errno set.
  */
 
 /*
- * Create a new file, and open it with O_WRONLY or O_RDWR; returns its
- * descriptor. EEXIST: somebody else has made what is there.
- *
- * With EINTR, a file system may have made the file nevertheless, and another
- * attempt would meet it. So what is there after an interruption is removed
- * before that, if it can be ours: an empty file with one name, of this user.
- * Anything else stays, and errno is EINTR: it is not known who has made it.
+ * Create a new file, and open it with O_WRONLY or O_RDWR. EEXIST: somebody else
+ * has made what is there. EINTR: it is not known who has.
  */
 int dirs_create(struct dir_handles *dirs, const char *name, int access,
 		mode_t mode);
@@ -119,10 +106,6 @@ int dirs_create(struct dir_handles *dirs, const char *name, int access,
 int dirs_open(struct dir_handles *dirs, const char *name, int flags);
 
 int dirs_lstat(struct dir_handles *dirs, const char *name, struct stat *st);
-
-/*
- * After an interruption, a link to the target is ours: who makes it is all one.
- */
 int dirs_symlink(struct dir_handles *dirs, const char *target,
 		 const char *name);
 int dirs_mkdir(struct dir_handles *dirs, const char *name);
@@ -130,20 +113,16 @@ int dirs_unlink(struct dir_handles *dirs, const char *name);
 int dirs_rmdir(struct dir_handles *dirs, const char *name);
 
 /*
- * System calls on whole paths in a working tree (in beneath.c), which walk to
- * the directory as above. To check the leading directories and then use the
- * path would not be enough: what was a directory can be a link by then, and the
- * cache in symlinks.c remembers for long what was one.
+ * System calls on whole paths in a working tree, which walk to the directory as
+ * above. They return and set errno as the system call does; ENOTDIR or ELOOP
+ * mean that a leading directory is none. Not for several threads.
  *
  * The first base_len bytes of a path, up to their last slash, are trusted, and
- * may go through symbolic links; cf. base_dir in struct checkout. The functions
- * return what the system call of that name does and set errno likewise. With
- * ENOTDIR or ELOOP a leading directory is there and is none. They are not for
- * several threads.
+ * may go through symbolic links; cf. base_dir in struct checkout.
  *
- * With NO_OPENAT, these are the system calls themselves, except beneath_open():
- * callers have to check the leading directories first, with
- * has_dirs_only_path() or check_path(), and that is all that there is.
+ * With NO_OPENAT, callers of all but beneath_open() have to check the leading
+ * directories before, with has_dirs_only_path() or check_path(). That is not
+ * enough: what was a directory can be a link by then.
  */
 
 #ifndef NO_OPENAT
@@ -163,17 +142,14 @@ int beneath_rmdir(const char *path, size_t base_len);
 #endif
 
 /*
- * Open a file for reading. Where its directory cannot be entered, for whatever
- * reason, there is no file: that is ENOTDIR, unless the path is too long or
- * there are no descriptors left.
+ * Open a file for reading. ENOTDIR if its directory cannot be entered, for
+ * whatever reason but a path that is too long or a lack of descriptors.
  */
 int beneath_open(const char *path, size_t base_len);
 
-/*
- * The ones above, with the warning of unlink_or_warn() and rmdir_or_warn()
- * unless what is to be removed is not there.
- */
+/* As unlink_or_warn() and remove_or_warn(). */
 int beneath_unlink_or_warn(const char *path, size_t base_len);
-int beneath_rmdir_or_warn(const char *path, size_t base_len);
+int beneath_remove_or_warn(unsigned int mode, const char *path,
+			   size_t base_len);
 
 #endif /* DIRS_H */

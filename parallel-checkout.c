@@ -25,11 +25,6 @@
 
 static struct parallel_checkout parallel_checkout;
 
-int parallel_checkout_is_finishing(void)
-{
-	return parallel_checkout.phase >= PHASE_FINISHING;
-}
-
 void parallel_checkout_assert_quiet(void)
 {
 	if (parallel_checkout.in_flight)
@@ -107,23 +102,6 @@ void parallel_checkout_catch_up(void)
 	pc_enter(pc, PHASE_ACCEPTING);
 }
 
-/* An entry that a worker may write. Returns -1 if it is refused. */
-static int accept_ordinary(struct parallel_checkout *pc,
-			   const struct accepted_entry *entry)
-{
-	if (pc_prepare_root(pc))
-		return -1;	/* entry.c says why, of each entry */
-
-	/*
-	 * When a filter is started, it may read files that come before its
-	 * first entry, like .lfsconfig: they have to be there.
-	 */
-	if (entry->item.filter && strset_add(&pc->filters, entry->item.filter))
-		parallel_checkout_catch_up();
-	dispatch_enqueue(pc, entry);
-	return 0;
-}
-
 enum parallel_checkout_answer
 parallel_checkout_offer(struct cache_entry *ce, const struct stat *st,
 			const struct checkout *state, int *nr_checkouts)
@@ -150,7 +128,7 @@ parallel_checkout_offer(struct cache_entry *ce, const struct stat *st,
 		return PARALLEL_CHECKOUT_UNSEEN;
 	if (pc->phase == PHASE_WATCHING && class == ENTRY_ORDINARY &&
 	    entry.item.filter)
-		dispatch_end_watch(pc);
+		pc_enter(pc, PHASE_ACCEPTING);
 	if (pc->phase != PHASE_ACCEPTING)
 		return PARALLEL_CHECKOUT_REFUSED;
 
@@ -162,8 +140,14 @@ parallel_checkout_offer(struct cache_entry *ce, const struct stat *st,
 		return PARALLEL_CHECKOUT_REFUSED;
 	}
 	if (class == ENTRY_ORDINARY) {
-		if (accept_ordinary(pc, &entry))
+		if (pc_prepare_root(pc))
 			return PARALLEL_CHECKOUT_REFUSED;
+
+		/* A filter may read what comes before, like .lfsconfig. */
+		if (entry.item.filter &&
+		    strset_add(&pc->filters, entry.item.filter))
+			parallel_checkout_catch_up();
+		dispatch_enqueue(pc, &entry);
 	} else {
 		/* The filter or submodule of the entry may look at others. */
 		if (!is_behind(pc))

@@ -25,12 +25,6 @@ struct index_state;
 struct progress;
 
 /*
- * Are entries being written in another order than that of the index, as those
- * that workers could not write are, after the others?
- */
-int parallel_checkout_is_finishing(void);
-
-/*
  * To be called before anything in the working tree is removed, renamed,
  * replaced or made: a BUG() if workers have something to do. They believe what
  * the main process knew of the paths.

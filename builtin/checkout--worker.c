@@ -12,9 +12,8 @@
 #include "environment.h"
 #include "gettext.h"
 #include "hex.h"
-#include "parallel-checkout/donor-list.h"
+#include "parallel-checkout/donors.h"
 #include "parallel-checkout/silence.h"
-#include "parallel-checkout/smudge.h"
 #include "parallel-checkout/wire.h"
 #include "parallel-checkout/writer.h"
 #include "parse-options.h"
@@ -65,7 +64,7 @@ static void end_on_signal(int sig)
 /*
  * When the main process ends, it tells us to, with SIGTERM; where it is killed,
  * Linux does that for it. Elsewhere, or if whoever has started us is between
- * it and us, end_if_unwanted() finds out.
+ * it and us, the writer finds out.
  */
 static void end_with_main_process(void)
 {
@@ -92,44 +91,14 @@ static void end_with_main_process(void)
 #endif
 }
 
-/*
- * If nobody is there to read our answers, nobody wants the files. It is enough
- * to look once in a while: what takes less is under way.
- */
-#define LOOK_NS 1000000
-
-static void end_if_unwanted(void)
-{
-	static uint64_t looked_ns;
-	struct pollfd pollfd = { .fd = 1, .events = POLLOUT };
-	uint64_t now_ns = getnanotime();
-
-	if (now_ns - looked_ns < LOOK_NS)
-		return;
-	looked_ns = now_ns;
-	if (poll(&pollfd, 1, 0) > 0 && (pollfd.revents & (POLLERR | POLLHUP)))
-		raise(SIGTERM);
-}
-
-/*
- * Is this the Git that has started us? Ask before the options are parsed, since
- * these are what changes together with the protocol.
- */
-static void check_protocol(int argc, const char **argv)
-{
-	const char *value = NULL;
-	int protocol;
-
-	for (int i = 1; i < argc; i++)
-		skip_prefix(argv[i], "--protocol=", &value);
-	if (!value || strtol_i(value, 10, &protocol) ||
-	    protocol != WIRE_PROTOCOL) {
-		die_message(_("checkout worker of protocol %d was asked for %s; "
-			      "was Git replaced while it was running?"),
-			    WIRE_PROTOCOL, value ? value : _("none"));
-		exit(129);	/* as for options that it does not know */
-	}
-}
+/* The options, but for --protocol and --list-donors. */
+struct worker_options {
+	const char *root;
+	int want_stat;
+	struct string_list donors;
+	int filters, filter_stderr;
+	const char *git_prefix, *ref, *treeish;
+};
 
 struct worker {
 	struct checkout_writer writer;
@@ -138,9 +107,8 @@ struct worker {
 	uint64_t begin_ns;		/* when these began */
 
 	/* all of it, for trace2 */
-	uintmax_t batches, entries;
-	uint64_t waited_ns;
-	struct checkout_outcome total;
+	uintmax_t entries;
+	uint64_t busy_ns, waited_ns;
 };
 
 /*
@@ -156,44 +124,38 @@ static NORETURN void die_silently(const char *fmt, va_list params)
 	exit(128);
 }
 
-/* What is done from now on goes into the next frame of results. */
-static void begin_outcome(struct worker *worker)
-{
-	memset(&worker->writer.outcome, 0, sizeof(worker->writer.outcome));
-	worker->begin_ns = getnanotime();
-}
-
-static int send_results(struct worker *worker, enum wire_type type)
+static void send_results(struct worker *worker, enum wire_type type)
 {
 	struct checkout_outcome *outcome = &worker->writer.outcome;
+	uint64_t now_ns = getnanotime();
 	size_t start;
-	int ret = 0;
 
-	outcome->busy_ns = getnanotime() - worker->begin_ns;
-	outcome_add(&worker->total, outcome);
+	outcome->busy_ns = now_ns - worker->begin_ns;
+	worker->busy_ns += outcome->busy_ns;
+	worker->begin_ns = now_ns;
 
 	start = wire_begin_frame(&worker->frame, type);
 	wire_put_outcome(&worker->frame, outcome);
 	strbuf_addbuf(&worker->frame, &worker->results);
 	wire_end_frame(&worker->frame, start);
 	if (write_in_full(1, worker->frame.buf, worker->frame.len) < 0)
-		ret = error_errno(_("unable to send checkout results"));
+		die_errno(_("unable to send checkout results"));
 	strbuf_reset(&worker->frame);
 	strbuf_reset(&worker->results);
-	return ret;
+	memset(outcome, 0, sizeof(*outcome));
 }
 
 /* Write all items of a frame, and send the results. */
 static int do_batch(struct worker *worker, struct wire_frame *frame)
 {
+	struct repository *r = worker->writer.repo;
 	struct checkout_item item;
 	struct checkout_result result;
 	int ret;
 
-	begin_outcome(worker);
+	trace2_region_enter("pcheckout", "batch", r);
 	writer_begin_batch(&worker->writer);
-	while ((ret = wire_get_item(frame, &item,
-				    worker->writer.repo->hash_algo)) > 0) {
+	while ((ret = wire_get_item(frame, &item, r->hash_algo)) > 0) {
 		writer_write(&worker->writer, &item, &result);
 
 		/* start_async() has one of its own, which is not silent */
@@ -201,64 +163,86 @@ static int do_batch(struct worker *worker, struct wire_frame *frame)
 		wire_put_result(&worker->results, &result);
 		worker->entries++;
 	}
-	if (ret < 0)
-		return error(_("checkout worker received a malformed batch"));
-	worker->batches++;
-	return send_results(worker, WIRE_RESULTS);
+	if (!ret)
+		send_results(worker, WIRE_RESULTS);
+	trace2_region_leave("pcheckout", "batch", r);
+	return ret ? error(_("checkout worker received a malformed batch")) : 0;
+}
+
+/* Send the result of an entry that was delayed, if it is one. */
+static void send_late(struct worker *worker,
+		      const struct checkout_result *result)
+{
+	if (result->status == CHECKOUT_PENDING)
+		return;
+	wire_put_result(&worker->results, result);
+	send_results(worker, WIRE_LATE);
 }
 
 /*
- * Write what filters have delayed, as it becomes available, and answer each
- * when the next one has been asked for. If that goes wrong, there may be
- * nothing left for which to say so. So the main process does the last one
- * again, with a filter that goes wrong in the same way, and reports it.
+ * Write what a filter has delayed, as it becomes available, until it has
+ * nothing more; and answer each entry when the next one has been asked for. If
+ * the filter goes wrong, there may be nothing left for which to say so. So the
+ * main process does the last one again, with a filter that goes wrong in the
+ * same way, and reports it.
  */
-static int collect(struct worker *worker)
+static void collect_from(struct worker *worker, const char *filter)
 {
+	struct smudge *smudge = &worker->writer.smudge;
+	struct string_list available = STRING_LIST_INIT_DUP;
 	struct checkout_result last = { 0 };
-	struct checkout_item *item;
-	int ret = 0, got;
+	int failed;
 
-	begin_outcome(worker);
 	do {
-		got = smudge_next(&item);
-		if (last.status != CHECKOUT_PENDING) {
-			if (got < 0 && !item) {
-				last.status = CHECKOUT_UNFILTERED;
-				last.has_sd = 0;
-			}
-			wire_put_result(&worker->results, &last);
-			ret = send_results(worker, WIRE_LATE);
-			begin_outcome(worker);
-			memset(&last, 0, sizeof(last));
-		}
-		if (!got || !item)
-			continue;
-		if (got > 0) {
+		string_list_clear(&available, 0);
+		failed = !async_query_available_blobs(filter, &available);
+		for (size_t i = 0;
+		     !failed && smudge->may_run && i < available.nr; i++) {
+			struct checkout_item *item =
+				smudge_take(smudge, available.items[i].string);
+
+			failed = !item;
+			if (failed)
+				break;
+			send_late(worker, &last);
 			writer_begin_batch(&worker->writer);
 			writer_write(&worker->writer, item, &last);
-		} else {
-			last.id = item->id;
-			last.status = CHECKOUT_UNFILTERED;
+			free(item);
 		}
-		free(item);
-	} while (got && !ret);
-	return ret;
+	} while (!failed && smudge->may_run && available.nr);
+	if (failed && last.status != CHECKOUT_PENDING) {
+		last.status = CHECKOUT_UNFILTERED;
+		last.has_sd = 0;
+	}
+	send_late(worker, &last);
+	string_list_clear(&available, 0);
 }
 
-static int take_frame(struct worker *worker, struct wire_frame *frame)
+/*
+ * Ask each filter for what it has delayed, and wait for that, when there is
+ * nothing else to do: some take it for the end of what they may delay. What
+ * none has answered is unfiltered.
+ */
+static void collect(struct worker *worker)
 {
-	int ret;
+	struct smudge *smudge = &worker->writer.smudge;
+	struct checkout_result result;
+	struct string_list_item *filter;
+	struct strmap_entry *unanswered;
+	struct hashmap_iter iter;
 
-	if (frame->type == WIRE_COLLECT)
-		return collect(worker);
-	if (frame->type != WIRE_ITEMS)
-		return error(_("checkout worker received a frame of the wrong type"));
+	for_each_string_list_item(filter, &smudge->delayed.filters)
+		if (smudge->may_run)
+			collect_from(worker, filter->string);
 
-	trace2_region_enter("pcheckout", "batch", worker->writer.repo);
-	ret = do_batch(worker, frame);
-	trace2_region_leave("pcheckout", "batch", worker->writer.repo);
-	return ret;
+	memset(&result, 0, sizeof(result));
+	result.status = CHECKOUT_UNFILTERED;
+	strmap_for_each_entry(&smudge->items, &iter, unanswered) {
+		const struct checkout_item *item = unanswered->value;
+
+		result.id = item->id;
+		send_late(worker, &result);
+	}
 }
 
 static int take_frames(struct worker *worker)
@@ -272,7 +256,11 @@ static int take_frames(struct worker *worker)
 		if (n < 0)
 			return error(_("checkout worker received a malformed frame"));
 		if (n) {
-			if (take_frame(worker, &frame))
+			if (frame.type == WIRE_COLLECT)
+				collect(worker);
+			else if (frame.type != WIRE_ITEMS)
+				return error(_("checkout worker received a frame of the wrong type"));
+			else if (do_batch(worker, &frame))
 				return -1;
 			strbuf_remove(&worker->in, 0, n);
 			continue;
@@ -280,7 +268,8 @@ static int take_frames(struct worker *worker)
 
 		start_ns = getnanotime();
 		n = strbuf_read_once(&worker->in, 0, 64 * 1024);
-		worker->waited_ns += getnanotime() - start_ns;
+		worker->begin_ns = getnanotime();
+		worker->waited_ns += worker->begin_ns - start_ns;
 		if (n < 0)
 			return error_errno(_("unable to receive checkout items"));
 		if (!n)
@@ -289,54 +278,31 @@ static int take_frames(struct worker *worker)
 	}
 }
 
-static void trace_stats(const struct worker *worker)
-{
-	const struct checkout_outcome *total = &worker->total;
-	struct repository *r = worker->writer.repo;
-
-	trace2_data_intmax("pcheckout", r, "worker/batches", worker->batches);
-	trace2_data_intmax("pcheckout", r, "worker/entries", worker->entries);
-	trace2_data_intmax("pcheckout", r, "worker/bytes", total->bytes);
-	trace2_data_intmax("pcheckout", r, "worker/collided", total->collided);
-	trace2_data_intmax("pcheckout", r, "worker/busy_us",
-			   total->busy_ns / 1000);
-	trace2_data_intmax("pcheckout", r, "worker/waited_us",
-			   worker->waited_ns / 1000);
-}
-
-/* What the main process says about filters. */
-struct worker_filters {
-	int run, stderr_fd;
-	const char *git_prefix, *ref, *treeish;
-};
-
 /*
  * A filter is to find what it would find if the main process had started it.
  * What it says goes to the user, and what we say does not, now that they share
  * a standard error.
  */
-static void prepare_filters(const struct worker_filters *filters,
-			    struct repository *repo)
+static void prepare_filters(struct smudge *smudge, struct repository *repo,
+			    const struct worker_options *options)
 {
-	struct object_id treeish;
+	if (options->treeish &&
+	    get_oid_hex_algop(options->treeish, &smudge->metadata.treeish,
+			      repo->hash_algo))
+		die(_("malformed object name '%s'"), options->treeish);
+	smudge->metadata.refname = options->ref;
+	smudge->may_run = 1;
 
-	if (filters->treeish &&
-	    get_oid_hex_algop(filters->treeish, &treeish, repo->hash_algo))
-		die(_("malformed object name '%s'"), filters->treeish);
-	smudge_init(filters->ref, filters->treeish ? &treeish : NULL);
-
-	if (filters->git_prefix)
-		setenv(GIT_PREFIX_ENVIRONMENT, filters->git_prefix, 1);
+	if (options->git_prefix)
+		setenv(GIT_PREFIX_ENVIRONMENT, options->git_prefix, 1);
 	else
 		unsetenv(GIT_PREFIX_ENVIRONMENT);
 	be_silent();	/* to the end */
-	if (filters->stderr_fd >= 0 && dup2(filters->stderr_fd, 2) >= 0)
-		close(filters->stderr_fd);
+	if (options->filter_stderr >= 0 && dup2(options->filter_stderr, 2) >= 0)
+		close(options->filter_stderr);
 }
 
-static int serve(struct repository *repo, const char *root, int want_stat,
-		 const struct string_list *donors,
-		 const struct worker_filters *filters)
+static int serve(struct repository *repo, const struct worker_options *options)
 {
 	struct worker worker = {
 		.in = STRBUF_INIT,
@@ -353,18 +319,24 @@ static int serve(struct repository *repo, const char *root, int want_stat,
 	 */
 	signal(SIGXFSZ, do_nothing);
 #endif
-	if (writer_open(&worker.writer, repo, root, want_stat) < 0)
-		die_errno(_("cannot open directory '%s'"), root);
-	for (size_t i = 0; i < donors->nr; i++)
-		writer_add_donor(&worker.writer, donors->items[i].string);
-	worker.writer.end_if_unwanted = end_if_unwanted;
-	if (filters->run)
-		prepare_filters(filters, repo);
+	if (writer_open(&worker.writer, repo, options->root,
+			options->want_stat) < 0)
+		die_errno(_("cannot open directory '%s'"), options->root);
+	for (size_t i = 0; i < options->donors.nr; i++)
+		writer_add_donor(&worker.writer,
+				 options->donors.items[i].string);
+	worker.writer.has_listener = 1;
+	if (options->filters)
+		prepare_filters(&worker.writer.smudge, repo, options);
 
 	set_die_routine(die_silently);
 	trace2_region_enter("pcheckout", "worker", repo);
 	ret = take_frames(&worker);
-	trace_stats(&worker);
+	trace2_data_intmax("pcheckout", repo, "worker/entries", worker.entries);
+	trace2_data_intmax("pcheckout", repo, "worker/busy_us",
+			   worker.busy_ns / 1000);
+	trace2_data_intmax("pcheckout", repo, "worker/waited_us",
+			   worker.waited_ns / 1000);
 	trace2_region_leave("pcheckout", "worker", repo);
 
 	writer_close(&worker.writer);
@@ -379,52 +351,57 @@ int cmd_checkout__worker(int argc,
 			 const char *prefix,
 			 struct repository *repo)
 {
-	struct worker_filters filters = { .stderr_fd = -1 };
-	struct string_list donors = STRING_LIST_INIT_NODUP;
-	const char *root = "", *unused;
-	int protocol, want_stat = 0, want_donors = 0, ret = 0;
+	struct worker_options opts = {
+		.root = "",
+		.donors = STRING_LIST_INIT_NODUP,
+		.filter_stderr = -1,
+	};
+	const char *unused;
+	int protocol = 0, want_donors = 0, ret = 0;
 	struct option options[] = {
-		/* check_protocol() has looked at it */
 		OPT_INTEGER(0, "protocol", &protocol,
 			    N_("version of the messages")),
-		OPT_STRING(0, "root", &root, N_("dir"),
+		OPT_STRING(0, "root", &opts.root, N_("dir"),
 			   N_("write files below <dir>")),
-		OPT_BOOL(0, "stat", &want_stat,
+		OPT_BOOL(0, "stat", &opts.want_stat,
 			 N_("answer with stat data")),
-		OPT_STRING_LIST(0, "donor", &donors, N_("dir"),
+		OPT_STRING_LIST(0, "donor", &opts.donors, N_("dir"),
 				N_("entries may say that <dir> has their file")),
-		OPT_BOOL(0, "filters", &filters.run,
+		OPT_BOOL(0, "filters", &opts.filters,
 			 N_("run the filters that entries come with")),
-		OPT_INTEGER(0, "filter-stderr", &filters.stderr_fd,
+		OPT_INTEGER(0, "filter-stderr", &opts.filter_stderr,
 			    N_("descriptor of their standard error")),
-		OPT_STRING(0, "git-prefix", &filters.git_prefix, N_("prefix"),
+		OPT_STRING(0, "git-prefix", &opts.git_prefix, N_("prefix"),
 			   N_("GIT_PREFIX of filters")),
-		OPT_STRING(0, "ref", &filters.ref, N_("ref"),
+		OPT_STRING(0, "ref", &opts.ref, N_("ref"),
 			   N_("the ref that filters are told")),
-		OPT_STRING(0, "treeish", &filters.treeish, N_("oid"),
+		OPT_STRING(0, "treeish", &opts.treeish, N_("oid"),
 			   N_("the tree-ish that filters are told")),
 		OPT_BOOL(0, "list-donors", &want_donors,
 			 N_("only list files of other working trees")),
 		OPT_END()
 	};
 
-	show_usage_with_options_if_asked(argc, argv,
-					 checkout_worker_usage, options);
-	check_protocol(argc, argv);
-	repo_config(repo, git_default_config, NULL);
-	prepare_repo_settings(repo);
-	if (repo_config_get_value(repo, "core.deltabasecachelimit", &unused))
-		repo->settings.delta_base_cache_limit = DELTA_BASE_CACHE_LIMIT;
 	argc = parse_options(argc, argv, prefix, options,
 			     checkout_worker_usage, 0);
 	if (argc)
 		usage_with_options(checkout_worker_usage, options);
+	if (protocol != WIRE_PROTOCOL) {
+		die_message(_("checkout worker of protocol %d was asked for %d; "
+			      "was Git replaced while it was running?"),
+			    WIRE_PROTOCOL, protocol);
+		exit(129);	/* as for options that it does not know */
+	}
+	repo_config(repo, git_default_config, NULL);
+	prepare_repo_settings(repo);
+	if (repo_config_get_value(repo, "core.deltabasecachelimit", &unused))
+		repo->settings.delta_base_cache_limit = DELTA_BASE_CACHE_LIMIT;
 
 	end_with_main_process();
 	if (want_donors)
-		list_donors(repo, root);
+		donors_list(repo, opts.root);
 	else
-		ret = serve(repo, root, want_stat, &donors, &filters);
-	string_list_clear(&donors, 0);
+		ret = serve(repo, &opts);
+	string_list_clear(&opts.donors, 0);
 	return ret;
 }

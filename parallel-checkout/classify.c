@@ -164,26 +164,6 @@ static int has_fit_conversion(const struct parallel_checkout *pc,
 }
 
 /*
- * Find what the old index has at the path. Entries mostly come in the order of
- * the index. To miss one is no harm: a worker finds the file.
- */
-static const struct cache_entry *find_old(struct parallel_checkout *pc,
-					  const struct cache_entry *ce)
-{
-	const struct index_state *old_index = pc->old_index;
-	unsigned int *pos = &pc->old_pos;
-
-	for (; *pos < old_index->cache_nr; (*pos)++) {
-		const struct cache_entry *old = old_index->cache[*pos];
-		int cmp = cmp_cache_name_compare(&old, &ce);
-
-		if (cmp >= 0)
-			return cmp ? NULL : old;
-	}
-	return NULL;
-}
-
-/*
  * What is at the path of an entry that nobody has looked at: a file with the
  * stat data that the old index has, or nothing. If there is something else, a
  * worker finds out.
@@ -198,9 +178,18 @@ static const struct cache_entry *find_old(struct parallel_checkout *pc,
 static void expect_old(struct parallel_checkout *pc,
 		       struct accepted_entry *entry)
 {
-	const struct cache_entry *old = find_old(pc, entry->ce);
+	const struct index_state *old_index = pc->old_index;
+	const struct cache_entry *old = NULL, *ce = entry->ce;
+	int cmp = -1;
 
-	if (!old || ce_skip_worktree(old) || !has_stat_data(old) ||
+	/* They mostly come in its order. To miss one is no harm. */
+	for (; pc->old_pos < old_index->cache_nr; pc->old_pos++) {
+		old = old_index->cache[pc->old_pos];
+		cmp = cmp_cache_name_compare(&old, &ce);
+		if (cmp >= 0)
+			break;
+	}
+	if (cmp || ce_skip_worktree(old) || !has_stat_data(old) ||
 	    !(S_ISREG(old->ce_mode) || S_ISLNK(old->ce_mode)))
 		return;
 	entry->item.old_mode = old->ce_mode;

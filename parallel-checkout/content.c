@@ -3,52 +3,57 @@
  * What is to be in a file; see content.h.
  */
 #include "git-compat-util.h"
+#include "hash.h"
+#include "object.h"
+#include "object-file.h"
 #include "odb/streaming.h"
 #include "packfile.h"
 #include "parallel-checkout/content.h"
-#include "parallel-checkout/reflink.h"
 #include "parallel-checkout/writer.h"
 #include "promisor-remote.h"
 #include "replace-object.h"
 #include "repository.h"
+#ifdef __linux__
+#include <sys/ioctl.h>
+/* of linux/fs.h, which some C libraries do not get on with */
+#ifndef FICLONE
+#define FICLONE _IOW(0x94, 9, int)
+#endif
+#endif
 
 /* No donor's file may make us wait, like a pipe. */
 #ifndef O_NONBLOCK
 #define O_NONBLOCK 0
 #endif
 
+#define LOOKUP_FLAGS (OBJECT_INFO_LOOKUP_REPLACE | \
+		      OBJECT_INFO_SKIP_FETCH_OBJECT)
+
 /* Loose blobs that are larger may not fit in memory; entry.c streams them. */
 #define MAX_LOOSE_IN_CORE (1024 * 1024)
 
-/*
- * Read the whole blob, of which `oi` says where it was found. Returns 0, or -1
- * if that is not possible.
- */
-static int read_blob(struct checkout_writer *writer,
-		     const struct checkout_item *item, struct object_info *oi,
-		     unsigned int flags, struct content *content)
+/* Read the whole blob, from where it was found a moment ago. */
+static int read_blob(struct content *content, struct checkout_writer *writer,
+		     const struct checkout_item *item)
 {
+	struct object_info oi = content->oi;
 	enum object_type type;
-	size_t size;
+	void *buf = NULL;
 
-	/* It was found in a pack a moment ago; do not look for it again. */
-	if (oi->whence == OI_PACKED) {
-		content->buf = unpack_entry(writer->repo, oi->u.packed.pack,
-					    oi->u.packed.offset, &type, &size);
+	if (oi.whence == OI_PACKED) {
+		buf = unpack_entry(writer->repo, oi.u.packed.pack,
+				   oi.u.packed.offset, &type, &content->size);
 	} else {
-		void *buf = NULL;
-
 		/* Not repo_read_object_file(), which may die(). */
-		oi->sizep = &size;
-		oi->typep = &type;
-		oi->contentp = &buf;
+		oi.typep = &type;
+		oi.contentp = &buf;
 		if (odb_read_object_info_extended(writer->repo->objects,
-						  &item->oid, oi, flags) < 0)
+						  &item->oid, &oi,
+						  LOOKUP_FLAGS) < 0)
 			return -1;
-		content->buf = buf;
 	}
-	content->size = size;
-	return content->buf && type == OBJ_BLOB ? 0 : -1;
+	content->buf = buf;
+	return buf && type == OBJ_BLOB ? 0 : -1;
 }
 
 /* Convert what is in the buffer, but for the filter. */
@@ -63,24 +68,17 @@ static void convert(struct content *content, const struct checkout_item *item)
 	content->buf = strbuf_detach(&converted, &content->size);
 }
 
-/*
- * Open the donor's file of the item, whose blob has that size. Returns its
- * descriptor, or -1 if it cannot be the blob.
- */
+/* Returns a descriptor of the donor's file, or -1 if it cannot be the blob. */
 static int open_donor_file(struct checkout_writer *writer,
 			   const struct checkout_item *item, size_t size)
 {
-	struct writer_donor *donor;
+	struct writer_donor *donor = &writer->donors[item->donor - 1];
 	const char *name;
 	struct stat st;
 	int fd;
 
-	if (item->donor > writer->donors_nr)
-		return -1;
-	donor = &writer->donors[item->donor - 1];
-
 	/* It has the blob of that name, and not what replaces it here. */
-	if (donor->refused ||
+	if (item->donor > writer->donors_nr || donor->refused ||
 	    lookup_replace_object(writer->repo, &item->oid) != &item->oid)
 		return -1;
 	name = dirs_enter(&donor->dirs, item->path, 0);
@@ -96,13 +94,48 @@ static int open_donor_file(struct checkout_writer *writer,
 	return -1;
 }
 
-int content_load(struct content *content, struct checkout_writer *writer,
-		 const struct checkout_item *item, unsigned int donor)
+/* Make the blob, which was found, a buffer or a stream. */
+static int load_blob(struct content *content, struct checkout_writer *writer,
+		     const struct checkout_item *item)
 {
-	struct object_info oi = OBJECT_INFO_INIT;
-	unsigned int flags = OBJECT_INFO_LOOKUP_REPLACE |
-		OBJECT_INFO_SKIP_FETCH_OBJECT;
-	int is_big, is_loose, is_file = S_ISREG(item->mode);
+	const struct object_info *oi = &content->oi;
+	int is_file = S_ISREG(item->mode), is_loose = oi->whence == OI_LOOSE;
+	int is_big = is_file && content->size >
+		repo_settings_get_big_file_threshold(writer->repo);
+
+	/*
+	 * An ident is expanded by the streaming filter in another way than in
+	 * core, and entry.c streams it. A filter of the user gets the whole.
+	 */
+	if (is_file && !item->filter &&
+	    (is_big || item->ca.ident ||
+	     (is_loose && content->size > MAX_LOOSE_IN_CORE)))
+		content->stream = get_stream_filter_ca(&item->ca, &item->oid);
+
+	/*
+	 * stream_blob_to_fd() reads these bit by bit. Of others, it reads all
+	 * at first, and dies if they are corrupt.
+	 */
+	if (content->stream &&
+	    (is_loose || (is_big && oi->whence == OI_PACKED &&
+			  oi->u.packed.type == PACKED_OBJECT_TYPE_FULL)))
+		return 0;
+
+	/* One at a time is enough of those that are big. */
+	if (is_big || read_blob(content, writer, item))
+		return -1;
+	if (content->stream)
+		/* That it can be read is all that we want to know. */
+		FREE_AND_NULL(content->buf);
+	else if (is_file)
+		convert(content, item);
+	return 0;
+}
+
+int content_load(struct content *content, struct checkout_writer *writer,
+		 const struct checkout_item *item)
+{
+	unsigned int flags = LOOKUP_FLAGS;
 
 	/* The filter has it; as elsewhere, what it gets is made of nothing. */
 	if (item->was_delayed) {
@@ -116,92 +149,87 @@ int content_load(struct content *content, struct checkout_writer *writer,
 	 */
 	if (repo_has_promisor_remote(writer->repo))
 		flags |= OBJECT_INFO_QUICK;
-	oi.sizep = &content->size;
+	content->oi.sizep = &content->size;
 	if (odb_read_object_info_extended(writer->repo->objects, &item->oid,
-					  &oi, flags) < 0)
+					  &content->oi, flags) < 0)
 		return -1;
 
-	if (donor && content->size) {
+	if (item->donor && content->size)
 		content->file = open_donor_file(writer, item, content->size);
-		if (content->file >= 0)
-			return 0;
-	}
-
-	/*
-	 * An ident is expanded by the streaming filter in another way than in
-	 * core, and entry.c streams it. A filter of the user gets the whole.
-	 */
-	is_big = is_file && content->size >
-		repo_settings_get_big_file_threshold(writer->repo);
-	is_loose = oi.whence == OI_LOOSE;
-	if (is_file && !item->filter &&
-	    (is_big || item->ca.ident ||
-	     (is_loose && content->size > MAX_LOOSE_IN_CORE)))
-		content->stream = get_stream_filter_ca(&item->ca, &item->oid);
-
-	/*
-	 * stream_blob_to_fd() reads these bit by bit. Of others, it reads all
-	 * at first, and dies if they are corrupt.
-	 */
-	if (content->stream &&
-	    (is_loose || (is_big && oi.whence == OI_PACKED &&
-			  oi.u.packed.type == PACKED_OBJECT_TYPE_FULL)))
-		return 0;
-
-	/* One at a time is enough of those that are big. */
-	if (is_big || read_blob(writer, item, &oi, flags, content))
-		return -1;
-	if (content->stream)
-		/* That it can be read is all that we want to know. */
-		FREE_AND_NULL(content->buf);
-	else if (is_file)
-		convert(content, item);
-	return 0;
+	return content->file >= 0 ? 0 : load_blob(content, writer, item);
 }
 
-/*
- * Blocks of zeros of this size become holes, as they do in
- * stream_blob_to_fd().
- */
 #define HOLE_SIZE (16 * 1024)
 
-static int is_hole(const char *p)
-{
-	return !*p && !memcmp(p, p + 1, HOLE_SIZE - 1);
-}
-
 /*
- * One write for all, unless there are holes. The last block is always written,
- * which gives the file its size.
+ * One write for all, unless there are holes, which blocks of zeros become as in
+ * stream_blob_to_fd(). The last block is always written, which gives the file
+ * its size.
  */
 static int write_buffer(int fd, const char *buf, size_t size)
 {
-	size_t start = 0, pos = 0;
+	size_t start = 0;
 
-	while (size - pos > HOLE_SIZE) {
-		size_t end = pos;
+	for (size_t pos = 0; size - pos > HOLE_SIZE; pos += HOLE_SIZE) {
+		const char *p = buf + pos;
 
-		while (size - end > HOLE_SIZE && is_hole(buf + end))
-			end += HOLE_SIZE;
-		if (end == pos) {
-			pos += HOLE_SIZE;
+		if (*p || memcmp(p, p + 1, HOLE_SIZE - 1))
 			continue;
-		}
 		if (write_in_full(fd, buf + start, pos - start) < 0 ||
-		    lseek(fd, end - pos, SEEK_CUR) == (off_t)-1)
+		    lseek(fd, HOLE_SIZE, SEEK_CUR) < 0)
 			return -1;
-		start = pos = end;
+		start = pos + HOLE_SIZE;
 	}
 	return write_in_full(fd, buf + start, size - start) < 0 ? -1 : 0;
 }
 
-/* Clone the donor's file, and see whether what has come is the blob. */
+/*
+ * Let the empty file `to` share the blocks of `from`. Part of them may be there
+ * on an error, and even without one.
+ */
+static int reflink_file(int to MAYBE_UNUSED, int from MAYBE_UNUSED)
+{
+#ifdef __linux__
+	return ioctl(to, FICLONE, from);
+#else
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
+/* Hash the file, from where `fd` is. */
+static int is_file_of_blob(int fd, const struct object_id *oid, size_t size,
+			   const struct git_hash_algo *algo)
+{
+	struct git_hash_ctx ctx;
+	struct object_id actual;
+	char buf[64 * 1024];
+	ssize_t n;
+
+	git_hash_init(&ctx, algo);
+	git_hash_update(&ctx, buf,
+			format_object_header(buf, sizeof(buf), OBJ_BLOB, size));
+	while ((n = xread(fd, buf, sizeof(buf))) > 0)
+		git_hash_update(&ctx, buf, n);
+	git_hash_final_oid(&actual, &ctx);
+	return !n && oideq(&actual, oid);
+}
+
+/*
+ * Clone the donor's file, and see whether what has come is the blob. To hash
+ * the donor's file would prove less: who has mapped it into memory may write to
+ * it before it is cloned without a change of its times.
+ */
 static int clone_file(const struct content *content,
 		      struct checkout_writer *writer,
 		      const struct checkout_item *item, int fd)
 {
 	if (reflink_file(fd, content->file)) {
-		if (is_reflink_unsupported(errno))
+		/*
+		 * Will all files fail? Not with EINVAL, which a single one has
+		 * on Btrfs that has no checksums, nor EXDEV.
+		 */
+		if (errno == EOPNOTSUPP || errno == ENOTTY || errno == ENOSYS)
 			writer->donors[item->donor - 1].refused = 1;
 		return -1;
 	}
@@ -224,7 +252,7 @@ int content_fill(struct content *content, struct checkout_writer *writer,
 		close(content->file);
 		content->file = -1;
 		if (ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET) < 0 ||
-		    content_load(content, writer, item, 0))
+		    load_blob(content, writer, item))
 			return -1;
 	}
 	if (!content->stream)

@@ -7,11 +7,14 @@
  * as a buffer, a stream, or the file of a donor.
  */
 
+#include "odb.h"
+
 struct checkout_item;
 struct checkout_writer;
 struct stream_filter;
 
 struct content {
+	struct object_info oi;	/* where the blob was found */
 	int file;		/* of a donor; -1 if there is none */
 	char *buf;
 	size_t size;
@@ -19,12 +22,12 @@ struct content {
 };
 
 /*
- * Get the content of the item ready, from that donor if it is not 0. Returns 0,
- * or -1 if it cannot be had without a fetch; error() or warning() may have been
- * called. May die() where the object store does, on a corrupt pack index.
+ * Get the content of the item ready. Returns 0, or -1 if it cannot be had
+ * without a fetch; error() or warning() may have been called. May die() where
+ * the object store does, on a corrupt pack index.
  */
 int content_load(struct content *content, struct checkout_writer *writer,
-		 const struct checkout_item *item, unsigned int donor);
+		 const struct checkout_item *item);
 
 /*
  * Write the content to an empty file, which has to be open for reading, too, if

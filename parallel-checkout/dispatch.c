@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Start, feed and drain workers; see dispatch.h.
- */
+/* Start, feed and drain workers; see dispatch.h. */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "entry.h"
@@ -11,22 +9,16 @@
 #include "parallel-checkout/classify.h"
 #include "parallel-checkout/dispatch.h"
 #include "parallel-checkout/state.h"
-#include "parallel-checkout/tune.h"
-#include "read-cache.h"
+#include "read-cache-ll.h"
 #include "repository.h"
 #include "strvec.h"
 #include "trace.h"
 #include "trace2.h"
 
-/*
- * Entries queued between two looks at the workers, or decisions to start them.
- */
+/* So many entries are queued between two looks at the workers. */
 #define ENTRIES_PER_LOOK 32
 
-/*
- * To run a filter takes so much longer than anything else that a batch is not
- * measured by it, but has few of them.
- */
+/* To run a filter takes much longer than anything else. */
 #define MAX_FILTERED_PER_BATCH 8
 
 /* -- how many workers -- */
@@ -56,14 +48,6 @@ void dispatch_watch_anew(struct parallel_checkout *pc)
 	tune_auto_restart(&pc->tune);
 }
 
-void dispatch_end_watch(struct parallel_checkout *pc)
-{
-	limits_read(&pc->limits, "");
-	if (pc->limits.max_workers < 2)
-		pc->sequential = "there can be one worker only";
-	pc_enter(pc, pc->sequential ? PHASE_SEQUENTIAL : PHASE_ACCEPTING);
-}
-
 void dispatch_watch(struct parallel_checkout *pc)
 {
 	uint64_t now_ns;
@@ -77,15 +61,14 @@ void dispatch_watch(struct parallel_checkout *pc)
 		pc->watched++;
 	pc->watched_ns = now_ns - pc->watch_since_ns;
 	if (pc->watched_ns >= TUNE_ALONE_NS)
-		dispatch_end_watch(pc);
+		pc_enter(pc, PHASE_ACCEPTING);
 }
 
 /* How many workers to start for what is queued; 0 for none. */
 static int choose_workers(struct parallel_checkout *pc, int is_last)
 {
-	const struct index_state *istate = pc->state->istate;
 	int threshold = pc->config.threshold, nr = pc->config.nr;
-	size_t entries = pc->queue.queued;
+	unsigned int most = pc->state->istate->cache_nr;
 	struct tune_sample now;
 
 	if (!nr) {
@@ -94,14 +77,14 @@ static int choose_workers(struct parallel_checkout *pc, int is_last)
 	}
 	if (pc->queued_cost && pc->queued_cost >= (size_t)threshold)
 		threshold = 0;
-	nr = tune_workers(nr, threshold, entries, pc->phase == PHASE_FINISHING);
-	if (!nr || is_last)
-		return nr;
+	nr = tune_workers(nr, threshold, pc->queue.queued,
+			  pc->phase == PHASE_FINISHING);
 
-	/* They are not for what is queued alone. */
-	if (entries < istate->cache_nr)
-		entries = istate->cache_nr;
-	return tune_workers(pc->config.nr, 0, entries, 1);
+	/* Most often, they are not for what is queued alone. */
+	if (nr && !is_last && most > (unsigned int)nr)
+		nr = most < (unsigned int)pc->config.nr ? (int)most :
+			pc->config.nr;
+	return nr;
 }
 
 static void trace_workers(const struct parallel_checkout *pc, const char *why)
@@ -112,38 +95,32 @@ static void trace_workers(const struct parallel_checkout *pc, const char *why)
 	free(msg);
 }
 
-/* What a filter finds and is told where the main process starts it. */
-static void add_filter_args(const struct parallel_checkout *pc,
-			    struct strvec *args)
-{
-	const struct checkout_metadata *meta = &pc->state->meta;
-	const char *git_prefix = getenv(GIT_PREFIX_ENVIRONMENT);
-
-	strvec_push(args, "--filters");
-	if (git_prefix)
-		strvec_pushf(args, "--git-prefix=%s", git_prefix);
-	if (meta->refname)
-		strvec_pushf(args, "--ref=%s", meta->refname);
-	if (!is_null_oid(&meta->treeish))
-		strvec_pushf(args, "--treeish=%s", oid_to_hex(&meta->treeish));
-}
-
 /* Start `nr` more workers. */
 static void start_more(struct parallel_checkout *pc, int nr)
 {
+	const struct checkout_metadata *meta = &pc->state->meta;
+	const char *git_prefix = getenv(GIT_PREFIX_ENVIRONMENT);
+	int room = limits_by_descriptors() - pc->pool.nr, started;
 	struct strvec args = STRVEC_INIT;
-	int room, started;
 
 	strvec_push(&args, "checkout--worker");
 	if (*pc->root)
 		strvec_pushf(&args, "--root=%s", pc->root);
 	if (pc->state->refresh_cache)
 		strvec_push(&args, "--stat");
-	if (pc->may_filter)
-		add_filter_args(pc, &args);
+	if (pc->may_filter) {
+		/* What a filter of the main process finds and is told. */
+		strvec_push(&args, "--filters");
+		if (git_prefix)
+			strvec_pushf(&args, "--git-prefix=%s", git_prefix);
+		if (meta->refname)
+			strvec_pushf(&args, "--ref=%s", meta->refname);
+		if (!is_null_oid(&meta->treeish))
+			strvec_pushf(&args, "--treeish=%s",
+				     oid_to_hex(&meta->treeish));
+	}
 	donors_add_args(&pc->donors, pc->root, pc->name_prefix, &args);
 
-	room = limits_by_descriptors() - pc->pool.nr;
 	started = room > 0 ?
 		pool_start(&pc->pool, nr < room ? nr : room, &args) : 0;
 	if (started < nr) {
@@ -191,10 +168,10 @@ static void adjust_workers(struct parallel_checkout *pc)
 
 /* -- what they do -- */
 
-static void unqueue(struct parallel_checkout *pc, uint32_t id)
+static void unqueue(struct parallel_checkout *pc, struct queue_run *run)
 {
-	queue_take(&pc->queue, id);
-	pc->queued_cost -= classify_cost(&pc->entries[id]);
+	pc->queued_cost -= classify_cost(&pc->entries[run->next]);
+	queue_take(&pc->queue, run);
 }
 
 /* Give the next entries of the queue to a worker. */
@@ -202,21 +179,20 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 {
 	struct tune_sample now;
 	int by_directory, filtered = 0;
+	struct queue_run *run;
 	size_t size, n = 0;
-	uint32_t id;
 
 	take_sample(pc, &now);
 	by_directory = tune_is_waiting(&now);
 	size = tune_batch_size(&now);
-	pool_begin_batch(&pc->pool, worker);
 	while (n < size && filtered < MAX_FILTERED_PER_BATCH &&
-	       !(by_directory ? queue_next(&pc->queue, worker, &id) :
-				queue_first(&pc->queue, &id))) {
-		struct accepted_entry *entry = &pc->entries[id];
+	       (run = by_directory ? queue_next(&pc->queue, worker) :
+				     queue_first(&pc->queue))) {
+		struct accepted_entry *entry = &pc->entries[run->next];
 		struct checkout_item *item = &entry->item;
 
 		if (pc->filters_stopped && item->filter) {
-			unqueue(pc, id);
+			unqueue(pc, run);
 			pc_defer(pc, entry, DEFERRED_UNFIT);
 			continue;
 		}
@@ -224,7 +200,7 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 		donors_find(&pc->donors, item);
 		if (pool_add_item(&pc->pool, worker, item))
 			break;
-		unqueue(pc, id);
+		unqueue(pc, run);
 		entry->state = ENTRY_SENT;
 		pc->in_flight++;
 		filtered += !!item->filter;
@@ -233,25 +209,21 @@ static void send_batch(struct parallel_checkout *pc, int worker)
 	pool_end_batch(&pc->pool, worker);
 }
 
-/* No worker has the entry any more. */
-static void land(struct parallel_checkout *pc,
-		 const struct accepted_entry *entry)
-{
-	if (entry->state == ENTRY_SENT) {
-		pc->in_flight--;
-		return;
-	}
-	pc->delayed--;
-	if (pc->phase != PHASE_DELAYED && pc->progress)
-		--*pc->progress_cnt;	/* it was counted, and will be again */
-}
-
 static void take_result(struct parallel_checkout *pc,
 			const struct checkout_result *result)
 {
 	struct accepted_entry *entry = &pc->entries[result->id];
 
-	land(pc, entry);
+	if (entry->item.mode != CHECKOUT_REMOVE_FILE &&
+	    entry->item.mode != CHECKOUT_REMOVE_DIR)
+		pc->answered[result->status]++;
+	if (entry->state == ENTRY_SENT) {
+		pc->in_flight--;
+	} else {
+		pc->delayed--;
+		if (pc->phase != PHASE_DELAYED && pc->progress)
+			--*pc->progress_cnt;	/* it will be counted again */
+	}
 	switch (result->status) {
 	case CHECKOUT_WRITTEN:
 		entry->state = ENTRY_DONE;
@@ -323,15 +295,17 @@ void dispatch_enqueue(struct parallel_checkout *pc,
 
 void dispatch_drain(struct parallel_checkout *pc, int is_last)
 {
-	uint32_t id;
+	struct queue_run *run;
 
 	pc_enter(pc, PHASE_FINISHING);
 	start_workers(pc, is_last);
 	while (pc->pool.running && (pc->queue.queued || pc->in_flight))
 		look_at_workers(pc, -1);
-	while (!queue_first(&pc->queue, &id)) {
-		unqueue(pc, id);
-		pc_defer(pc, &pc->entries[id], DEFERRED_UNFIT);
+	while ((run = queue_first(&pc->queue))) {
+		struct accepted_entry *entry = &pc->entries[run->next];
+
+		unqueue(pc, run);
+		pc_defer(pc, entry, DEFERRED_UNFIT);
 	}
 }
 

@@ -11,15 +11,10 @@ struct accepted_entry;
 struct parallel_checkout;
 
 /*
- * With checkout.workers=auto, entry.c begins: has it taken long enough that
- * what comes next is better queued? Leads from PHASE_WATCHING to
- * PHASE_ACCEPTING then, or, where workers are of no use, to PHASE_SEQUENTIAL.
- * To be called before each entry.
+ * To be called before each entry. If entry.c has taken so long in
+ * PHASE_WATCHING that what comes next is better queued, enter PHASE_ACCEPTING.
  */
 void dispatch_watch(struct parallel_checkout *pc);
-
-/* The same, whatever it has taken: what comes next is worth workers. */
-void dispatch_end_watch(struct parallel_checkout *pc);
 
 /* Another kind of work begins. */
 void dispatch_watch_anew(struct parallel_checkout *pc);

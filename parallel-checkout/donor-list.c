@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Find other working trees, and list their files; see donor-list.h.
- */
+/* Find other working trees, and list their files; see donors.h. */
 #include "git-compat-util.h"
 #include "abspath.h"
 #include "config.h"
@@ -9,8 +7,7 @@
 #include "fsmonitor-settings.h"
 #include "hash.h"
 #include "hex.h"
-#include "parallel-checkout/donor-list.h"
-#include "parallel-checkout/item.h"
+#include "parallel-checkout/donors.h"
 #include "path.h"
 #include "read-cache-ll.h"
 #include "repository.h"
@@ -36,11 +33,11 @@ static int is_ours(const char *path)
 		is_path_owned_by_current_user(path, NULL);
 }
 
-static int has_no_foreign_commondir(const char *git_dir)
+static int is_our_git_dir(const char *path)
 {
-	const char *path = mkpath("%s/commondir", git_dir);
+	const char *commondir = mkpath("%s/commondir", path);
 
-	return !file_exists(path) || is_ours(path);
+	return is_ours(path) && (!file_exists(commondir) || is_ours(commondir));
 }
 
 /* An index with other object names makes no sense to us. */
@@ -50,8 +47,7 @@ static int can_be_read(struct repository *repo, const char *git_dir)
 	struct strbuf path = STRBUF_INIT, err = STRBUF_INIT;
 	int ret = 0;
 
-	if (!is_ours(git_dir) || !is_ours(mkpath("%s/index", git_dir)) ||
-	    !has_no_foreign_commondir(git_dir))
+	if (!is_our_git_dir(git_dir) || !is_ours(mkpath("%s/index", git_dir)))
 		return 0;
 	get_common_dir_noenv(&path, git_dir);
 	if (is_ours(path.buf) && is_ours(mkpath("%s/config", path.buf))) {
@@ -117,8 +113,7 @@ static void list_donor(struct donor_list *list, const char *path)
 			return;
 
 	dot_git = xstrfmt("%s/.git", path);
-	git_dir = is_ours(path) && is_ours(dot_git) &&
-		has_no_foreign_commondir(dot_git) ?
+	git_dir = is_ours(path) && is_our_git_dir(dot_git) ?
 		resolve_gitdir_gently(dot_git, &err) : NULL;
 	if (git_dir && can_be_read(list->repo, git_dir)) {
 		list->nr++;
@@ -131,21 +126,19 @@ static void list_donor(struct donor_list *list, const char *path)
 /* The working tree of a repository on this machine that we are a clone of. */
 static void list_origin(struct donor_list *list)
 {
+	struct strbuf path = STRBUF_INIT;
 	const char *url;
-	char *path;
-	size_t len;
 
 	if (repo_config_get_value(list->repo, "remote.origin.url", &url) ||
 	    !url || !is_absolute_path(url))
 		return;
-	len = strlen(url);
-	strip_suffix(url, "/.git", &len);
-	path = xmemdupz(url, len);
-	list_donor(list, path);
-	free(path);
+	strbuf_addstr(&path, url);
+	strbuf_strip_suffix(&path, "/.git");
+	list_donor(list, path.buf);
+	strbuf_release(&path);
 }
 
-void list_donors(struct repository *repo, const char *root)
+void donors_list(struct repository *repo, const char *root)
 {
 	struct donor_list list = { .repo = repo };
 	struct worktree **worktrees;

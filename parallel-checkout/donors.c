@@ -1,127 +1,121 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Find donors and what they have; see donors.h.
- */
+/* Find donors and what they have; see donors.h. */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "convert.h"
 #include "hex.h"
 #include "parallel-checkout/donors.h"
 #include "parallel-checkout/pool.h"
-#include "parallel-checkout/reflink.h"
 #include "parallel-checkout/silence.h"
 #include "parallel-checkout/wire.h"
 #include "repository.h"
 #include "run-command.h"
-#include "strvec.h"
 #include "trace.h"
 #include "trace2.h"
-
-#define READ_SIZE (64 * 1024)
+#ifdef __linux__
+#include <sys/vfs.h>
+#endif
 
 /* A lister that says nothing for that long is stopped. */
-#define LISTER_MS 1000
-
-/* How long it may take to be gone then; it may wait for a server in vain. */
-#define STOPPED_LISTER_MS 100
+#define LISTER_NS 1000000000ULL
 
 void donors_init(struct checkout_donors *donors)
 {
-	strbuf_init(&donors->list, 0);
-	strbuf_init(&donors->wanted, 0);
 	donors->reflink = get_checkout_reflink();
+	strvec_init(&donors->args);
+	strintmap_init(&donors->files, 0);
 }
 
 /*
- * It finds the repository as a worker does, and has to say nothing. Returns
- * NULL if it cannot be started.
+ * Start the lister, which finds the repository as a worker does, and read as
+ * much of its list as there is to be had. It has to say nothing.
  */
-static struct child_process *start_lister(const char *root)
+static void ask_lister(const char *root, struct strbuf *list)
 {
-	struct child_process *cp = xmalloc(sizeof(*cp));
-
-	child_process_init(cp);
-	cp->git_cmd = 1;
-	cp->no_stdin = 1;
-	cp->no_stderr = 1;
-	cp->out = -1;
-	cp->clean_on_exit = 1;
-	strvec_push(&cp->args, "checkout--worker");
-	strvec_pushf(&cp->args, "--protocol=%d", WIRE_PROTOCOL);
-	if (*root)
-		strvec_pushf(&cp->args, "--root=%s", root);
-	strvec_push(&cp->args, "--list-donors");
-
-	be_silent();
-	if (start_command(cp))
-		FREE_AND_NULL(cp);
-	end_silence();
-	return cp;
-}
-
-/*
- * Read more of the list. Returns 0 at its end, and -1 if that cannot be done in
- * that time.
- */
-static ssize_t read_list(struct checkout_donors *donors, int fd,
-			 unsigned int timeout_ms)
-{
-	uint64_t end_ns = getnanotime() + timeout_ms * 1000000ULL;
-
-	return pool_wait_for_pipe(fd, end_ns) ? -1 :
-		strbuf_read_once(&donors->list, fd, READ_SIZE);
-}
-
-/* Fill the list, with as much as there is to be had. */
-static void ask_lister(struct checkout_donors *donors, const char *root)
-{
-	struct child_process *lister = start_lister(root);
+	struct child_process lister = CHILD_PROCESS_INIT;
 	ssize_t n;
 
-	if (!lister)
+	lister.git_cmd = 1;
+	lister.no_stdin = 1;
+	lister.no_stderr = 1;
+	lister.out = -1;
+	strvec_push(&lister.args, "checkout--worker");
+	strvec_pushf(&lister.args, "--protocol=%d", WIRE_PROTOCOL);
+	if (*root)
+		strvec_pushf(&lister.args, "--root=%s", root);
+	strvec_push(&lister.args, "--list-donors");
+	if (start_command(&lister))
 		return;
-	while ((n = read_list(donors, lister->out, LISTER_MS)) > 0)
-		; /* go on */
-	if (n < 0) {
-		kill(lister->pid, SIGKILL);
-		while ((n = read_list(donors, lister->out,
-				      STOPPED_LISTER_MS)) > 0)
-			; /* go on */
-	}
-	close(lister->out);
 
-	/* One that even that does not end is not waited for. */
+	do
+		n = pool_wait_for_pipe(lister.out, getnanotime() + LISTER_NS) ?
+			-1 : strbuf_read_once(list, lister.out, 64 * 1024);
+	while (n > 0);
+	if (n < 0) {
+		kill(lister.pid, SIGKILL);
+		n = pool_wait_for_pipe(lister.out, getnanotime() + LISTER_NS);
+	}
+	close(lister.out);
+
+	/* If not even that ends it, a server is gone; do not wait for it. */
 	if (n < 0)
-		return;
-	be_silent();
-	finish_command(lister);
-	end_silence();
-	free(lister);
+		child_process_clear(&lister);
+	else
+		finish_command(&lister);
 }
 
 static void find_donors(struct checkout_donors *donors, const char *root)
 {
+	struct strbuf list = STRBUF_INIT;
 	const char *line, *end, *path;
 
-	ask_lister(donors, root);
+	be_silent();
+	ask_lister(root, &list);
+	end_silence();
 
 	/* If it was ended, the last line may be cut. */
-	end = donors->list.buf + donors->list.len;
-	while (end > donors->list.buf && end[-1])
+	end = list.buf + list.len;
+	while (end > list.buf && end[-1])
 		end--;
-	for (line = donors->list.buf; line < end; line += strlen(line) + 1) {
-		if (!skip_prefix(line, "donor ", &path)) {
-			if (donors->nr)
-				strset_add(&donors->files[donors->nr - 1],
-					   line);
-			continue;
+	for (line = list.buf; line < end; line += strlen(line) + 1) {
+		size_t nr = donors->args.nr;
+
+		if (skip_prefix(line, "donor ", &path)) {
+			if (nr == CHECKOUT_MAX_DONORS)
+				break;
+			strvec_pushf(&donors->args, "--donor=%s", path);
+			trace2_data_string("pcheckout", the_repository,
+					   "donor", path);
+		} else if (nr && !strintmap_contains(&donors->files, line)) {
+			strintmap_set(&donors->files, line, nr);
 		}
-		if (donors->nr == ARRAY_SIZE(donors->path))
-			break;
-		donors->path[donors->nr] = path;
-		strset_init_with_options(&donors->files[donors->nr++], NULL, 0);
-		trace2_data_string("pcheckout", the_repository, "donor", path);
 	}
+	strbuf_release(&list);
+}
+
+/*
+ * Is the directory on a file system whose clones are known to be sound? To hash
+ * a clone does not prove that it is kept (OpenZFS had bugs of that kind). With
+ * `force`, on Linux, that is not asked.
+ */
+static int can_reflink(const char *dir MAYBE_UNUSED, int force MAYBE_UNUSED)
+{
+#ifdef __linux__
+	struct statfs fs;
+
+	if (force)
+		return 1;
+	if (statfs(dir, &fs))
+		return 0;
+	switch ((uint32_t)fs.f_type) {
+	case 0x58465342:	/* XFS */
+	case 0x9123683e:	/* Btrfs */
+	case 0xca451a4e:	/* bcachefs */
+	case 0x7461636f:	/* OCFS2 */
+		return 1;
+	}
+#endif
+	return 0;
 }
 
 void donors_add_args(struct checkout_donors *donors, const char *root,
@@ -133,36 +127,29 @@ void donors_add_args(struct checkout_donors *donors, const char *root,
 			donors->reflink == CHECKOUT_REFLINK_FORCE))
 		find_donors(donors, root);
 	donors->reflink = CHECKOUT_REFLINK_NO;
-	for (unsigned int i = 0; i < donors->nr; i++)
-		strvec_pushf(args, "--donor=%s", donors->path[i]);
-}
-
-/* Is a file with these attributes, and no filter, just the blob? */
-static int is_stored_as_is(const struct conv_attrs *ca)
-{
-	return output_eol(ca->crlf_action) != EOL_CRLF && !ca->ident &&
-		!ca->working_tree_encoding;
+	strvec_pushv(args, donors->args.v);
 }
 
 void donors_find(struct checkout_donors *donors, struct checkout_item *item)
 {
-	if (!donors->nr || !S_ISREG(item->mode) || item->filter ||
-	    !is_stored_as_is(&item->ca))
+	static struct strbuf wanted = STRBUF_INIT;
+	const struct conv_attrs *ca = &item->ca;
+
+	/* Its file has to be just the blob. */
+	if (!donors->args.nr || !S_ISREG(item->mode) || item->filter ||
+	    output_eol(ca->crlf_action) == EOL_CRLF || ca->ident ||
+	    ca->working_tree_encoding)
 		return;
 
-	strbuf_reset(&donors->wanted);
-	strbuf_addstr(&donors->wanted, oid_to_hex(&item->oid));
-	strbuf_addch(&donors->wanted, ' ');
-	strbuf_add(&donors->wanted, item->path, item->path_len);
-	for (unsigned int i = 0; i < donors->nr && !item->donor; i++)
-		if (strset_contains(&donors->files[i], donors->wanted.buf))
-			item->donor = i + 1;
+	strbuf_reset(&wanted);
+	strbuf_addstr(&wanted, oid_to_hex(&item->oid));
+	strbuf_addch(&wanted, ' ');
+	strbuf_add(&wanted, item->path, item->path_len);
+	item->donor = strintmap_get(&donors->files, wanted.buf);
 }
 
 void donors_release(struct checkout_donors *donors)
 {
-	for (unsigned int i = 0; i < donors->nr; i++)
-		strset_clear(&donors->files[i]);
-	strbuf_release(&donors->list);
-	strbuf_release(&donors->wanted);
+	strvec_clear(&donors->args);
+	strintmap_clear(&donors->files);
 }

@@ -3,29 +3,27 @@
 #define PARALLEL_CHECKOUT_DONORS_H
 
 /*
- * Other working trees that may have files with the bytes of blobs, so that
- * these need not be written. A lister, which is a process of its own (see
- * donor-list.h), finds out which they are, and which files; the writer opens
- * these and sees whether they are what is said here.
+ * Donors are other working trees that may have files with the bytes of blobs,
+ * so that these need not be written. Which files these are is what the index of
+ * the donor says, and only a hint: the writer sees whether a file is the blob.
+ *
+ * To find that out, files are read that a checkout does not read otherwise.
+ * They may be corrupt, lie on a server that is gone, or be pipes. So it is done
+ * by a process of its own, the lister, which may die, and is killed if it has
+ * to be waited for. What it has not listed by then has no donor.
  */
 
 #include "parallel-checkout/item.h"
 #include "parallel-checkout/settings.h"
-#include "strbuf.h"
 #include "strmap.h"
+#include "strvec.h"
 
-struct strvec;
+struct repository;
 
 struct checkout_donors {
 	enum checkout_reflink reflink;	/* until they have been looked for */
-
-	/* What the lister has said; paths and files point into it. */
-	struct strbuf list;
-	unsigned int nr;
-	const char *path[CHECKOUT_MAX_DONORS];
-	struct strset files[CHECKOUT_MAX_DONORS];
-
-	struct strbuf wanted;	/* the file that is looked for */
+	struct strvec args;		/* "--donor=<path>" for each */
+	struct strintmap files;	/* "<object name> <path>" to number of donor */
 };
 
 /* Ask for the configuration. Dies if it makes no sense. */
@@ -41,10 +39,19 @@ void donors_release(struct checkout_donors *donors);
 void donors_add_args(struct checkout_donors *donors, const char *root,
 		     const char *name_prefix, struct strvec *args);
 
-/*
- * If a donor may have the file of an item, which is complete otherwise, name it
- * there.
- */
+/* Set the donor that may have the file of an item, which is complete else. */
 void donors_find(struct checkout_donors *donors, struct checkout_item *item);
+
+/*
+ * For the lister: print at most CHECKOUT_MAX_DONORS donors. For each,
+ * "donor <path>", then "<object name> <path>" for each of its files, where a
+ * NUL ends each line. May die(), as all that reads an index may.
+ *
+ * Donors are working trees other than the one at `root` (the current directory
+ * if it is ""), on the same file system: that of checkout.reflinkFrom, those of
+ * this repository, and the one that "origin" names by its path. They, their
+ * repositories and indexes have to belong to the current user.
+ */
+void donors_list(struct repository *repo, const char *root);
 
 #endif /* PARALLEL_CHECKOUT_DONORS_H */

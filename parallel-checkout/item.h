@@ -19,26 +19,24 @@ struct checkout_item {
 	uint32_t id;
 
 	/*
-	 * To be written: S_IFREG | 0644, S_IFREG | 0755 or S_IFLNK, as in the
-	 * index. To be removed: CHECKOUT_REMOVE_FILE or CHECKOUT_REMOVE_DIR, of
-	 * which the latter only removes an empty directory. Then there is no
-	 * oid, and nothing is believed.
+	 * To be written: S_IFREG | 0644, S_IFREG | 0755 or S_IFLNK. To be
+	 * removed: CHECKOUT_REMOVE_FILE, or CHECKOUT_REMOVE_DIR if it is empty.
+	 * Then there is no oid, and nothing is believed.
 	 */
 	uint32_t mode;
 
 	struct object_id oid;
 
 	/*
-	 * How the blob of a regular file is converted, as the main process has
-	 * decided. A worker does not know the driver, but for `filter`, nor the
-	 * action of the attribute, which is there for messages.
+	 * How the blob of a regular file is converted. A worker does not know
+	 * the driver, but for `filter`.
 	 */
 	struct conv_attrs ca;
 
 	/*
 	 * The command of a filter that comes last, or NULL; not owned. It may
 	 * be required, or a long-running process, which may be told that it may
-	 * answer later. Never on the wire: it was, and has the content.
+	 * answer later. In a worker only: it was, and has the content.
 	 */
 	const char *filter;
 	unsigned required : 1, is_process : 1, can_delay : 1, was_delayed : 1;
@@ -84,17 +82,13 @@ enum checkout_status {
 	 */
 	CHECKOUT_DECLINED = 3,
 
-	/*
-	 * The filter has delayed its answer. Nothing is at the path. When told
-	 * to, the worker asks for it, and answers once more.
-	 */
+	/* By its filter. Nothing is at the path. See WIRE_COLLECT. */
 	CHECKOUT_DELAYED = 4,
 
 	/*
 	 * Declined, as the filter failed. If that is required, the worker
-	 * declines whatever has a filter from then on. If it failed when asked
-	 * for more of what it has delayed, the file may be there, and is to be
-	 * written again.
+	 * declines whatever has a filter from then on. If it failed after it
+	 * had delayed, the file may be there, and is to be written again.
 	 */
 	CHECKOUT_UNFILTERED = 5,
 };
@@ -108,31 +102,21 @@ struct checkout_result {
 	struct stat_data sd;
 };
 
-/*
- * What was done, in numbers: by a worker with a batch, or by all of them since
- * the checkout began.
- */
+/* What was done for a batch, or since the checkout began. */
 struct checkout_outcome {
-	uint64_t files, bytes;			/* written */
+	uint64_t bytes;				/* written */
 	uint64_t cloned_files, cloned_bytes;	/* of these, from donors */
 	uint64_t removed;			/* files and directories */
-	uint64_t collided, declined, delayed;	/* answers */
-
-	/* Nanoseconds from the first item of a batch to its last result. */
-	uint64_t busy_ns;
+	uint64_t busy_ns;	/* from first item to last result */
 };
 
 static inline void outcome_add(struct checkout_outcome *total,
 			       const struct checkout_outcome *more)
 {
-	total->files += more->files;
 	total->bytes += more->bytes;
 	total->cloned_files += more->cloned_files;
 	total->cloned_bytes += more->cloned_bytes;
 	total->removed += more->removed;
-	total->collided += more->collided;
-	total->declined += more->declined;
-	total->delayed += more->delayed;
 	total->busy_ns += more->busy_ns;
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * How many processors and workers this machine lets us have; see limits.h.
- */
+/* How many processors and workers we may have; see limits.h. */
 #include "git-compat-util.h"
 #include "parallel-checkout/limits.h"
 #include "parse.h"
@@ -16,15 +14,14 @@
 #define WORKER_FDS 2
 
 /*
- * What the main process needs besides: it runs filters while workers wait, of
- * which each long-running one takes two, and one that is started seven.
+ * What the main process needs besides: each long-running filter takes two, and
+ * one that is started seven.
  */
 #define OWN_FDS 32
 
 /*
- * poll() of compat/ waits for no more on Windows, and does not look how much
- * room it has: MsgWaitForMultipleObjects() takes 63 handles, of which one is
- * its own. The main process may have to wait for both pipes of a worker.
+ * poll() of compat/ waits for no more on Windows, and does not check that:
+ * MsgWaitForMultipleObjects() takes 63 handles, of which one is its own.
  */
 #define POLLED_ON_WINDOWS 62
 
@@ -36,14 +33,12 @@ static void at_most(int *limit, uintmax_t value)
 
 #ifdef __linux__
 
-static void read_affinity(struct checkout_limits *limits MAYBE_UNUSED)
+static void read_affinity(struct checkout_limits *limits)
 {
-#ifdef CPU_COUNT_S
 	cpu_set_t set[8];	/* NR_CPUS of the kernel is 8192 at most */
 
 	if (!sched_getaffinity(0, sizeof(set), set))
 		at_most(&limits->cores, CPU_COUNT_S(sizeof(set), set));
-#endif
 }
 
 /* Leaves `buf` empty if there is no such file. */
@@ -78,29 +73,26 @@ static void read_cgroup(struct checkout_limits *limits, const char *dir)
 	strbuf_release(&buf);
 }
 
-/*
- * A limit of our cgroup, or of any above it, is a limit for us. The line that
- * names ours is "0::<path>"; others are of cgroups of version 1.
- */
 static void read_cgroups(struct checkout_limits *limits, const char *root)
 {
 	struct strbuf buf = STRBUF_INIT, dir = STRBUF_INIT;
 	const char *path;
 	size_t top_len;
 
-	strbuf_addf(&dir, "%s/sys/fs/cgroup", root);
-	top_len = dir.len;
-
+	/* The line that names ours is "0::<path>"; others are of version 1. */
 	read_text(root, "proc/self/cgroup", &buf);
 	path = strstr(buf.buf, "0::/");
+
+	/* A limit of our cgroup, or of any above it, is a limit for us. */
+	strbuf_addf(&dir, "%s/sys/fs/cgroup", root);
+	top_len = dir.len;
 	if (path) {
 		path += strlen("0::");
 		strbuf_add(&dir, path, strcspn(path, "\n"));
-		while (dir.len > top_len) {
+		do {
 			read_cgroup(limits, dir.buf);
 			strbuf_setlen(&dir, strrchr(dir.buf, '/') - dir.buf);
-		}
-		read_cgroup(limits, dir.buf);
+		} while (dir.len >= top_len);
 	}
 	strbuf_release(&buf);
 	strbuf_release(&dir);

@@ -11,37 +11,28 @@
 #define LIMITS_MAX_WORKERS 64
 
 /*
- * Memory that a worker is counted with, in bytes. On the Linux tree 16 workers
- * have 24 MiB of their own each on average (64 MiB where there was the largest
- * file); pages of the pack are shared.
+ * What a worker is counted with, in bytes. On the Linux tree 16 workers have 24
+ * MiB of their own each on average; pages of the pack are shared.
  */
 #define LIMITS_WORKER_MEMORY (32 * 1024 * 1024)
 
 struct checkout_limits {
-	/* Processors that we may use; at least 1. */
-	int cores;
-
-	/*
-	 * LIMITS_MAX_WORKERS, or as many as there are descriptors for, and room
-	 * in half of the memory, if that is less.
-	 */
-	int max_workers;
+	int cores;		/* that we may use; at least 1 */
+	int max_workers;	/* for half of the memory, at most */
 };
 
 /*
  * Find them out, in some tenths of a millisecond at most. On Linux, these are
  * the processors that we may be scheduled on, and cpu.max and memory.max of our
- * cgroup and of those above it, in /sys/fs/cgroup; see cgroups(7). Elsewhere,
- * only online processors and the limit on descriptors are known.
+ * cgroup and of those above it; see cgroups(7). Elsewhere, only online
+ * processors and the limit on descriptors are known.
  *
  * `root` is put before the path of each file that is read: "", or a folder for
  * tests. What is missing, or not understood, limits nothing.
  */
 void limits_read(struct checkout_limits *limits, const char *root);
 
-/*
- * For how many workers there are descriptors that can be polled; a system call.
- */
+/* For how many workers there are descriptors; a system call. */
 int limits_by_descriptors(void);
 
 #endif /* PARALLEL_CHECKOUT_LIMITS_H */

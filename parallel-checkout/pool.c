@@ -9,6 +9,7 @@
 #include "gettext.h"
 #include "parallel-checkout/pool.h"
 #include "parallel-checkout/silence.h"
+#include "sigchain.h"
 #include "strvec.h"
 #include "trace.h"
 #include "trace2.h"
@@ -22,6 +23,8 @@
 /* Most filters end at once when there is nothing more to do. */
 #define LINGER_MS 1000
 
+#define READ_SIZE (64 * 1024)
+
 static void close_fd(int *fd)
 {
 	if (*fd >= 0)
@@ -29,10 +32,14 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
+static int is_running(const struct pool_worker *worker)
+{
+	return worker->cp.out >= 0;
+}
+
 /* Let a worker end, and wait for that. Returns its exit code. */
 static int end_worker(struct pool_worker *worker)
 {
-	worker->running = 0;
 	close_fd(&worker->cp.in);
 	close_fd(&worker->cp.out);
 	return finish_command(&worker->cp);
@@ -68,22 +75,14 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args,
 		strvec_pushf(&cp->args, "--filter-stderr=%d", filter_stderr);
 	if (start_command(cp))
 		err = errno ? errno : EIO;
-	if (filter_stderr >= 0)
-		close(filter_stderr);
-	if (err)
-		return err;
+	close_fd(&filter_stderr);
 
-	/*
-	 * The worker may be waiting for room in its pipe of results while we
-	 * would be waiting for room in its pipe of items.
-	 */
-	if (enable_pipe_nonblock(cp->in) < 0) {
+	/* We would wait for each other if both pipes were full. */
+	if (!err && enable_pipe_nonblock(cp->in) < 0) {
 		err = errno;
 		end_worker(worker);
-		return err;
 	}
-	worker->running = 1;
-	return 0;
+	return err;
 }
 
 void pool_init(struct worker_pool *pool, int max)
@@ -95,12 +94,6 @@ void pool_init(struct worker_pool *pool, int max)
 	CALLOC_ARRAY(pool->workers, max);
 	CALLOC_ARRAY(pool->pollfds, 2 * (size_t)max);
 }
-
-/*
- * With all descriptors in use, we could not open a pack or a file any more. So
- * end some of the workers again.
- */
-#define WORKERS_TO_GIVE_BACK 8
 
 int pool_start(struct worker_pool *pool, int nr, const struct strvec *args)
 {
@@ -122,8 +115,10 @@ int pool_start(struct worker_pool *pool, int nr, const struct strvec *args)
 		if (!err)
 			pool->nr++;
 	}
+
+	/* Without descriptors, we could not open a pack or a file any more. */
 	if (err == EMFILE || err == ENFILE)
-		for (int i = 0; i < WORKERS_TO_GIVE_BACK && pool->nr > had; i++)
+		while (pool->nr > had)
 			end_worker(&pool->workers[--pool->nr]);
 	if (pool->quiet)
 		end_silence();
@@ -143,7 +138,7 @@ int pool_in_use(const struct worker_pool *pool)
 int pool_is_starting(const struct worker_pool *pool)
 {
 	for (int i = 0, used = 0; i < pool->nr && used < pool->in_use; i++) {
-		if (!pool->workers[i].running)
+		if (!is_running(&pool->workers[i]))
 			continue;
 		if (!pool->workers[i].answered)
 			return 1;
@@ -159,7 +154,7 @@ int pool_free_worker(const struct worker_pool *pool)
 	for (int i = 0, used = 0; i < pool->nr && used < pool->in_use; i++) {
 		const struct pool_worker *worker = &pool->workers[i];
 
-		if (!worker->running)
+		if (!is_running(worker))
 			continue;
 		if (worker->cp.in >= 0 && worker->batches < fewest) {
 			best = i;
@@ -170,32 +165,28 @@ int pool_free_worker(const struct worker_pool *pool)
 	return best;
 }
 
-void pool_begin_batch(struct worker_pool *pool, int nr)
-{
-	struct pool_worker *worker = &pool->workers[nr];
-
-	worker->batch_len[worker->batches] = 0;
-	worker->batch_start = wire_begin_frame(&worker->out, WIRE_ITEMS);
-}
-
 int pool_add_item(struct worker_pool *pool, int nr,
 		  const struct checkout_item *item)
 {
 	struct pool_worker *worker = &pool->workers[nr];
 	size_t len = worker->out.len, alloc = pool->holder_alloc;
+	size_t *batch_len = &worker->batch_len[worker->batches];
 
+	if (!*batch_len)
+		worker->batch_start = wire_begin_frame(&worker->out,
+						       WIRE_ITEMS);
 	wire_put_item(&worker->out, item);
 	if (worker->out.len - worker->batch_start > WIRE_MAX_PAYLOAD) {
 		strbuf_setlen(&worker->out, len);
 		return -1;
 	}
+	++*batch_len;
 
 	ALLOC_GROW(pool->holder, (size_t)item->id + 1, pool->holder_alloc);
 	memset(pool->holder + alloc, 0,
 	       (pool->holder_alloc - alloc) * sizeof(*pool->holder));
 	pool->holder[item->id] = nr + 1;
 	worker->filters |= !!item->filter;
-	worker->batch_len[worker->batches]++;
 	return 0;
 }
 
@@ -203,27 +194,35 @@ void pool_end_batch(struct worker_pool *pool, int nr)
 {
 	struct pool_worker *worker = &pool->workers[nr];
 
-	if (!worker->batch_len[worker->batches]) {
-		strbuf_setlen(&worker->out, worker->batch_start);
-		return;
+	if (worker->batch_len[worker->batches]) {
+		wire_end_frame(&worker->out, worker->batch_start);
+		worker->batches++;
 	}
-	wire_end_frame(&worker->out, worker->batch_start);
-	worker->batches++;
+}
+
+static void add_result(struct worker_pool *pool,
+		       const struct checkout_result *result)
+{
+	ALLOC_GROW(pool->results, pool->results_nr + 1, pool->results_alloc);
+	pool->results[pool->results_nr++] = *result;
+	pool->holder[result->id] = 0;
 }
 
 /*
  * Is this most likely the exit code of another Git? 129 is for options that it
  * does not know, and of ours for another protocol, 1 for a command that is not
- * there; what lacks something dies with 128. That a SIGHUP is 129, too, and a
- * child that cannot even report why it cannot be executed is 1, does not
- * matter: the user is asked.
+ * there. A SIGHUP is 129, too, but the user is only asked.
  */
 static int is_foreign(int code)
 {
 	return code == 129 || code == 1;
 }
 
-void pool_lose_worker(struct worker_pool *pool, struct pool_worker *worker)
+/*
+ * The worker has ended, or cannot be understood any more. Reap it, so that it
+ * is certain that it does not write any more, and answer for it.
+ */
+static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 {
 	int number = worker - pool->workers + 1, code;
 	int quiet = pool->quiet || worker->filters;
@@ -241,20 +240,161 @@ void pool_lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 		struct checkout_result lost = { .id = id };
 
 		if (abs(pool->holder[id]) == number)
-			pool_add_result(pool, &lost);
+			add_result(pool, &lost);
 	}
 	if (pool->results_nr == results_nr)
 		return;
 	pool->lost_workers++;
 
 	/*
-	 * It may have died of what a filter says, and waited for that to end
-	 * until now. That will be reported. And where nobody asked for workers,
-	 * only that they can never work.
+	 * If it has died of what a filter says, that will be reported. And
+	 * where nobody asked for workers, only that they can never work.
 	 */
 	if ((worker->answered || !pool->quiet || is_foreign(code)) &&
 	    !(worker->filters && (code == 128 || code == 128 + SIGTERM)))
 		pool->to_report++;
+}
+
+static void send_frames(struct pool_worker *worker)
+{
+	ssize_t n;
+
+	/* Not xwrite(), which would wait for the pipe to have room. */
+	sigchain_push(SIGPIPE, SIG_IGN);
+	n = write(worker->cp.in, worker->out.buf, worker->out.len);
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK ||
+		      errno == ENOSPC || errno == EINTR)) {
+		n = 0;	/* on Windows, a full pipe is ENOSPC */
+	} else if (n < 0) {
+		/*
+		 * It has closed its end. There may be answers in the other
+		 * pipe still; when these are read, the worker is lost.
+		 */
+		close_fd(&worker->cp.in);
+		n = worker->out.len;
+	}
+	sigchain_pop(SIGPIPE);
+	strbuf_remove(&worker->out, 0, n);
+}
+
+/* Returns -1 if the frame makes no sense. */
+static int take_frame(struct worker_pool *pool, struct pool_worker *worker,
+		      struct wire_frame *frame)
+{
+	int number = worker - pool->workers + 1;
+	int late = frame->type == WIRE_LATE, ret;
+	struct checkout_outcome outcome;
+	struct checkout_result result;
+	size_t n = 0;
+
+	if ((!late && (frame->type != WIRE_RESULTS || !worker->batches)) ||
+	    wire_get_outcome(frame, &outcome))
+		return -1;
+	while ((ret = wire_get_result(frame, &result)) > 0) {
+		int delayed = result.status == CHECKOUT_DELAYED;
+
+		/* Was the worker asked for that? */
+		if (result.id >= pool->holder_alloc ||
+		    pool->holder[result.id] != (late ? -number : number) ||
+		    (delayed && (late || !worker->filters)))
+			return -1;
+		add_result(pool, &result);
+		if (delayed)
+			pool->holder[result.id] = -number;
+		n++;
+	}
+	if (ret < 0 || (!late && n != worker->batch_len[0]))
+		return -1;
+	if (!late) {
+		worker->answered = 1;
+		worker->batches--;
+		MOVE_ARRAY(worker->batch_len, worker->batch_len + 1,
+			   worker->batches);
+		worker->batch_len[worker->batches] = 0;
+		pool->batches++;
+		pool->answers += n;
+	}
+	outcome_add(&pool->total, &outcome);
+	return 0;
+}
+
+/* Returns -1 if the worker has ended, or cannot be understood any more. */
+static int receive_frames(struct worker_pool *pool, struct pool_worker *worker)
+{
+	struct strbuf *in = &worker->in;
+	struct wire_frame frame;
+	size_t used = 0;
+	ssize_t n;
+
+	strbuf_grow(in, READ_SIZE);
+	n = xread(worker->cp.out, in->buf + in->len, READ_SIZE);
+	if (n <= 0)
+		return -1;
+	strbuf_setlen(in, in->len + n);
+
+	while ((n = wire_next_frame(in->buf + used, in->len - used,
+				    &frame)) > 0) {
+		if (take_frame(pool, worker, &frame))
+			return -1;
+		used += n;
+	}
+	strbuf_remove(in, 0, used);
+	return n;
+}
+
+void pool_poll(struct worker_pool *pool, int timeout_ms)
+{
+	uint64_t start_ns;
+	int ready;
+
+	pool->results_nr = 0;
+	if (!pool->running)
+		return;
+	for (int i = 0; i < pool->nr; i++) {
+		struct pool_worker *worker = &pool->workers[i];
+		struct pollfd *pollfd = &pool->pollfds[2 * i];
+
+		/* Most often the pipe has room; then poll() need not say so. */
+		if (worker->cp.in >= 0 && worker->out.len)
+			send_frames(worker);
+		pollfd[0].fd = worker->cp.out;
+		pollfd[0].events = POLLIN;
+		pollfd[1].fd = worker->out.len ? worker->cp.in : -1;
+		pollfd[1].events = POLLOUT;
+	}
+
+	start_ns = getnanotime();
+	ready = poll(pool->pollfds, 2 * pool->nr, timeout_ms);
+	if (ready < 0 && (errno == EAGAIN || errno == ENOMEM))
+		sleep_millisec(10);	/* for want of memory; that passes */
+	else if (ready < 0 && errno != EINTR)
+		die_errno(_("failed to poll checkout workers"));
+	pool->waited_ns += getnanotime() - start_ns;
+
+	for (int i = 0; ready > 0 && i < pool->nr; i++) {
+		struct pool_worker *worker = &pool->workers[i];
+		const struct pollfd *pollfd = &pool->pollfds[2 * i];
+
+		if (pollfd[1].revents)
+			send_frames(worker);
+		if (pollfd[0].revents && receive_frames(pool, worker))
+			lose_worker(pool, worker);
+	}
+}
+
+int pool_wait_for_pipe(int fd, uint64_t end_ns)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	uint64_t now_ns = getnanotime();
+	int ready;
+
+	/* The timer of the progress interrupts it once in a second. */
+	do {
+		ready = poll(&pollfd, 1, now_ns < end_ns ?
+			     (end_ns - now_ns) / 1000000 + 1 : 0);
+		now_ns = getnanotime();
+	} while (ready < 0 && errno == EINTR && now_ns < end_ns);
+	return ready > 0 ? 0 : -1;
 }
 
 void pool_collect(struct worker_pool *pool)
@@ -262,7 +402,7 @@ void pool_collect(struct worker_pool *pool)
 	for (int i = 0; i < pool->nr; i++) {
 		struct pool_worker *worker = &pool->workers[i];
 
-		if (worker->running && worker->cp.in >= 0)
+		if (worker->cp.in >= 0)
 			wire_end_frame(&worker->out,
 				       wire_begin_frame(&worker->out,
 							WIRE_COLLECT));
@@ -272,8 +412,7 @@ void pool_collect(struct worker_pool *pool)
 void pool_hang_up(struct worker_pool *pool)
 {
 	for (int i = 0; i < pool->nr; i++)
-		if (pool->workers[i].running)
-			close_fd(&pool->workers[i].cp.in);
+		close_fd(&pool->workers[i].cp.in);
 }
 
 static void wait_at_exit(struct child_process *cp)
@@ -281,9 +420,6 @@ static void wait_at_exit(struct child_process *cp)
 	finish_command(cp);
 }
 
-/*
- * Say how many workers were lost, and if none was of any use, why that may be.
- */
 static void report_lost(const struct worker_pool *pool)
 {
 	int n = pool->to_report;
@@ -312,16 +448,15 @@ void pool_finish(struct worker_pool *pool)
 		struct pool_worker *worker = &pool->workers[i];
 
 		/*
-		 * Its pipe ends with it. If one of its filters goes on, the
-		 * command does, too; like a filter of our own, that is waited
-		 * for when we exit.
+		 * Its pipe ends with it, and it with its filters. Like one of
+		 * our own, a filter that goes on is waited for when we exit.
 		 */
-		if (worker->running && pool->may_filter &&
+		if (is_running(worker) && pool->may_filter &&
 		    pool_wait_for_pipe(worker->cp.out, end_ns)) {
 			close_fd(&worker->cp.out);
 			worker->cp.clean_on_exit_handler = wait_at_exit;
 			still_running = 1;
-		} else if (worker->running) {
+		} else if (is_running(worker)) {
 			end_worker(worker);
 		}
 		strbuf_release(&worker->out);

@@ -3,13 +3,10 @@
 #define PARALLEL_CHECKOUT_POOL_H
 
 /*
- * The worker processes of a parallel checkout: start them, feed them, collect
- * what they answer, notice when one is lost, and end them.
- *
- * The pool is passive. It owns the processes, the pipes and the event
- * loop, pool_poll(); it knows nothing about where entries come from or what
- * becomes of a result. The caller decides which batch goes to which worker,
- * calls pool_poll(), and looks at the results.
+ * The worker processes of a parallel checkout, the pipes to and from them, and
+ * the event loop, pool_poll(). The pool knows nothing about where entries come
+ * from or what becomes of a result: the caller decides which batch goes to
+ * which worker, calls pool_poll(), and looks at the results.
  *
  * If this process ends before its pool was finished, the workers are told to
  * end, and waited for, but not for ever: what they were given and have not
@@ -28,7 +25,8 @@
 #define POOL_BATCHES_PER_WORKER 2
 
 struct pool_worker {
-	struct child_process cp;	/* cp.in is -1 if it takes no more */
+	/* cp.in is -1 if it takes no more, cp.out if it was lost. */
+	struct child_process cp;
 	struct strbuf out;		/* what is not in its pipe yet */
 	size_t batch_start;		/* of the batch in there that is open */
 	struct strbuf in;		/* from the worker: less than a frame */
@@ -37,7 +35,6 @@ struct pool_worker {
 	size_t batch_len[POOL_BATCHES_PER_WORKER];
 	int batches;
 
-	unsigned running : 1;
 	unsigned answered : 1;		/* a batch, at least */
 	unsigned filters : 1;		/* was given something to filter */
 };
@@ -90,12 +87,12 @@ void pool_init(struct worker_pool *pool, int max);
 /*
  * Start `nr` more processes, which run "git <args> --protocol=<n>", and use all
  * that there are. Returns how many could be started; that can be fewer, down to
- * none, as where poll() is forbidden, and the caller has to cope. Unless the
- * pool is quiet, the reason has been reported then.
+ * none, as where poll() is forbidden. Unless the pool is quiet, the reason has
+ * been reported then.
  *
- * What the processes say themselves is hidden, unless there is a trace:
- * it is about their own troubles, and what they could not do is done again.
- * If they may filter, they get our standard error for their filters alone.
+ * What the processes say themselves is hidden, unless there is a trace: what
+ * they could not do is done again. If they may filter, they get our standard
+ * error for their filters alone.
  */
 int pool_start(struct worker_pool *pool, int nr, const struct strvec *args);
 
@@ -107,21 +104,19 @@ int pool_is_starting(const struct worker_pool *pool);
 
 /*
  * Returns the worker in use that has the fewest unanswered batches, or -1 if
- * none in use takes any more: they have POOL_BATCHES_PER_WORKER of them, or are
- * lost.
+ * none takes any more.
  */
 int pool_free_worker(const struct worker_pool *pool);
 
 /*
- * Give a batch to a worker, which is one that pool_free_worker() returned.
- * pool_add_item() returns -1, and does nothing, if the batch has no room for
- * the item; an empty one has room for any item whose path is not longer than
- * POOL_MAX_PATH. Nothing is written before the next pool_poll(), and a batch
- * without an item is none.
+ * Give items to a worker, which is one that pool_free_worker() returned; those
+ * until pool_end_batch() are a batch, unless there is none. pool_add_item()
+ * returns -1, and does nothing, if the batch has no room for the item; an empty
+ * one has room for any whose path is not longer than POOL_MAX_PATH. Nothing is
+ * written before the next pool_poll().
  */
 #define POOL_MAX_PATH (WIRE_MAX_PAYLOAD / 2)
 
-void pool_begin_batch(struct worker_pool *pool, int worker);
 int pool_add_item(struct worker_pool *pool, int worker,
 		  const struct checkout_item *item);
 void pool_end_batch(struct worker_pool *pool, int worker);
@@ -141,33 +136,19 @@ void pool_poll(struct worker_pool *pool, int timeout_ms);
 int pool_wait_for_pipe(int fd, uint64_t end_ns);
 
 /*
- * Ask the workers for what they hold that is delayed, once nobody gives them
- * anything any more; there must be no unanswered batch. Each of these entries
- * is answered once more, or lost.
+ * Once there is no unanswered batch, and nobody gives the workers anything any
+ * more, ask them for what they hold that is delayed. Each of these entries is
+ * answered once more, or lost.
  */
 void pool_collect(struct worker_pool *pool);
 
-/*
- * Nobody will give the workers anything any more: let them end. There must be
- * no unanswered batch, and what they hold that is delayed is forgotten.
- */
+/* Likewise, but let them end, and forget what is delayed. */
 void pool_hang_up(struct worker_pool *pool);
 
 /*
- * End the workers, wait for them, and free everything. What they have not
- * answered is forgotten. One whose filters do not end within a second is waited
- * for when this process exits.
+ * End the workers, wait for them, and free everything. One whose filters do not
+ * end within a second is waited for when this process exits.
  */
 void pool_finish(struct worker_pool *pool);
-
-/*
- * For pool_poll(): the worker has ended, or cannot be understood any more. Reap
- * it, so that it is certain that it does not write any more, and answer for it.
- */
-void pool_lose_worker(struct worker_pool *pool, struct pool_worker *worker);
-
-/* Put an answer into the pool; nobody holds its entry then, but if delayed. */
-void pool_add_result(struct worker_pool *pool,
-		     const struct checkout_result *result);
 
 #endif /* PARALLEL_CHECKOUT_POOL_H */

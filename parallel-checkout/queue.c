@@ -1,146 +1,100 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Which entry goes to which worker next; see queue.h.
- */
+/* Which entry goes to which worker next; see queue.h. */
 #include "git-compat-util.h"
 #include "parallel-checkout/queue.h"
 
-/*
- * So many directories are looked at, which takes some microseconds, and only
- * where an operation takes much longer than that.
- */
-#define DIRS_TO_CHOOSE_FROM 4096
+/* To look at them takes some microseconds, and one operation much longer. */
+#define RUNS_TO_CHOOSE_FROM 4096
 
 void queue_init(struct checkout_queue *queue)
 {
 	memset(queue, 0, sizeof(*queue));
-	INIT_LIST_HEAD(&queue->dirs);
-	strmap_init(&queue->dir_of_path);
-	strbuf_init(&queue->last_path, 0);
+	strbuf_init(&queue->last_dir, 0);
 }
 
 void queue_release(struct checkout_queue *queue)
 {
-	free(queue->slots);
-	free(queue->worker_dir);
-	strmap_clear(&queue->dir_of_path, 1);
-	strbuf_release(&queue->last_path);
+	free(queue->runs);
+	free(queue->run_of_worker);
+	strbuf_release(&queue->last_dir);
 	queue_init(queue);
-}
-
-static struct queue_dir *find_dir(struct checkout_queue *queue,
-				  const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	size_t len = slash ? slash - path : 0;
-	struct queue_dir *dir = queue->last_dir;
-
-	if (dir && queue->last_path.len == len &&
-	    !memcmp(queue->last_path.buf, path, len))
-		return dir;
-
-	strbuf_reset(&queue->last_path);
-	strbuf_add(&queue->last_path, path, len);
-	dir = strmap_get(&queue->dir_of_path, queue->last_path.buf);
-	if (!dir) {
-		CALLOC_ARRAY(dir, 1);
-		strmap_put(&queue->dir_of_path, queue->last_path.buf, dir);
-	}
-	queue->last_dir = dir;
-	return dir;
 }
 
 void queue_add(struct checkout_queue *queue, uint32_t id, const char *path)
 {
-	struct queue_dir *dir = find_dir(queue, path);
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? slash - path : 0;
 
-	if (id < queue->nr)
-		BUG("checkout entries are not queued in order");
-	ALLOC_GROW_BY(queue->slots, queue->nr, (size_t)id + 1 - queue->nr,
-		      queue->alloc);
-	queue->slots[id].dir = dir;
 	queue->queued++;
-
-	if (dir->left++) {
-		queue->slots[dir->last].next = id;
-	} else {
-		dir->first = id;
-		list_add_tail(&dir->list, &queue->dirs);
+	if (queue->head < queue->nr &&
+	    queue->runs[queue->nr - 1].end == id &&
+	    queue->last_dir.len == len &&
+	    !memcmp(queue->last_dir.buf, path, len)) {
+		queue->runs[queue->nr - 1].end++;
+		return;
 	}
-	dir->last = id;
+	ALLOC_GROW(queue->runs, queue->nr + 1, queue->alloc);
+	queue->runs[queue->nr++] = (struct queue_run){
+		.next = id,
+		.end = id + 1,
+	};
+	strbuf_reset(&queue->last_dir);
+	strbuf_add(&queue->last_dir, path, len);
 }
 
-int queue_first(struct checkout_queue *queue, uint32_t *id)
+struct queue_run *queue_first(struct checkout_queue *queue)
 {
-	while (queue->head < queue->nr && !queue->slots[queue->head].dir)
-		queue->head++;
-	if (queue->head == queue->nr)
-		return -1;
-	*id = queue->head;
-	return 0;
+	for (; queue->head < queue->nr; queue->head++) {
+		struct queue_run *run = &queue->runs[queue->head];
+
+		if (run->next < run->end)
+			return run;
+	}
+	return NULL;
 }
 
 /*
- * How much a directory has for one more worker. Those who are there wait for
- * each other: of the five or so operations that a file takes, two or three hold
- * the lock. So each of them is of less use than the one before.
+ * How much a run has for one more worker: of the five or so operations that a
+ * file takes, two or three hold the lock of the directory.
  */
-static double share(const struct queue_dir *dir)
+static double share(const struct queue_run *run)
 {
-	double workers = dir->workers + 1;
+	double workers = run->workers + 1;
 
-	return dir->left / (workers * workers);
+	return (run->end - run->next) / (workers * workers);
 }
 
-/* The directory where one more worker can do most, or NULL. */
-static struct queue_dir *choose_dir(struct checkout_queue *queue)
+struct queue_run *queue_next(struct checkout_queue *queue, int worker)
 {
-	struct queue_dir *best = NULL;
-	struct list_head *pos;
-	int seen = 0;
+	struct queue_run *best = queue_first(queue), *run;
+	size_t *own, end = queue->nr;
 
-	list_for_each(pos, &queue->dirs) {
-		struct queue_dir *dir = list_entry(pos, struct queue_dir, list);
-
-		if (seen++ == DIRS_TO_CHOOSE_FROM)
-			break;
-		if (!best || share(dir) > share(best))
-			best = dir;
+	if (!best)
+		return NULL;
+	if (queue->workers <= (size_t)worker)
+		ALLOC_GROW_BY(queue->run_of_worker, queue->workers,
+			      (size_t)worker + 1 - queue->workers,
+			      queue->workers_alloc);
+	own = &queue->run_of_worker[worker];
+	if (*own) {
+		run = &queue->runs[*own - 1];
+		if (run->next < run->end)
+			return run;
+		run->workers--;
 	}
+
+	if (end > queue->head + RUNS_TO_CHOOSE_FROM)
+		end = queue->head + RUNS_TO_CHOOSE_FROM;
+	for (run = best + 1; run < queue->runs + end; run++)
+		if (share(run) > share(best))
+			best = run;
+	*own = best - queue->runs + 1;
+	best->workers++;
 	return best;
 }
 
-int queue_next(struct checkout_queue *queue, int worker, uint32_t *id)
+void queue_take(struct checkout_queue *queue, struct queue_run *run)
 {
-	struct queue_dir **dir;
-
-	if (queue->workers <= (size_t)worker)
-		ALLOC_GROW_BY(queue->worker_dir, queue->workers,
-			      (size_t)worker + 1 - queue->workers,
-			      queue->workers_alloc);
-	dir = &queue->worker_dir[worker];
-	if (!*dir || !(*dir)->left) {
-		if (*dir)
-			(*dir)->workers--;
-		*dir = choose_dir(queue);
-		if (!*dir)
-			return -1;
-		(*dir)->workers++;
-	}
-	*id = (*dir)->first;
-	return 0;
-}
-
-void queue_take(struct checkout_queue *queue, uint32_t id)
-{
-	struct queue_slot *slot = &queue->slots[id];
-	struct queue_dir *dir = slot->dir;
-
-	if (!dir || dir->first != id)
-		BUG("checkout entry is not the first of its directory");
-	slot->dir = NULL;
-	dir->first = slot->next;
-	if (!--dir->left)
-		list_del(&dir->list);
+	run->next++;
 	queue->queued--;
 }

@@ -18,42 +18,36 @@
 #define DEFAULT_WORKERS 1
 #endif
 
-/* Returns NULL, or why the value is none. */
-static const char *parse_workers(const char *value, int *nr)
+static int parse_workers(const char *name, const char *value, int *nr)
 {
 	if (!strcasecmp(value, "auto"))
 		*nr = 0;
 	else if (!git_parse_int(value, nr))
-		return errno == ERANGE ? _("out of range") :
-			_("neither a number nor 'auto'");
+		return error(_("bad value '%s' for '%s': %s"), value, name,
+			     errno == ERANGE ? _("out of range") :
+			     _("neither a number nor 'auto'"));
 	else if (*nr < 1)
 		*nr = online_cpus();
-	return NULL;
+	return 0;
 }
 
 void get_checkout_workers(struct checkout_workers *config)
 {
 	const char *name = "GIT_TEST_CHECKOUT_WORKERS";
-	const char *value = getenv(name), *reason;
+	const char *value = getenv(name);
 
 	config->threshold = 0;
 	if (value && *value) {
-		reason = parse_workers(value, &config->nr);
-		if (reason)
-			die(_("bad value '%s' for '%s': %s"), value, name,
-			    reason);
+		if (parse_workers(name, value, &config->nr))
+			exit(128);
 		return;
 	}
 
 	name = "checkout.workers";
 	config->nr = DEFAULT_WORKERS;
-	if (!repo_config_get_string_tmp(the_repository, name, &value)) {
-		reason = parse_workers(value, &config->nr);
-		if (reason)
-			git_die_config(the_repository, name,
-				       _("bad value '%s' for '%s': %s"),
-				       value, name, reason);
-	}
+	if (!repo_config_get_string_tmp(the_repository, name, &value) &&
+	    parse_workers(name, value, &config->nr))
+		git_die_config(the_repository, name, NULL);
 	if (repo_config_get_int(the_repository,
 				"checkout.thresholdForParallelism",
 				&config->threshold))

@@ -2,26 +2,18 @@
 #ifndef PARALLEL_CHECKOUT_SETTINGS_H
 #define PARALLEL_CHECKOUT_SETTINGS_H
 
-/*
- * What the user has to say about the workers of parallel checkout; see
- * git-config(1).
- */
+/* What is configured about workers; both functions die if it makes no sense. */
 
 struct checkout_workers {
-	/* How many; 1 for none, 0 if that is to be found out. */
-	int nr;
+	int nr;		/* 1 for none, 0 for "auto" */
 
-	/*
-	 * The number of entries from which on workers are worth it. Negative
-	 * if the time they take shall decide, which is only so if `nr` is 0.
-	 */
+	/* Entries that are worth workers. Only with "auto", -1: time decides */
 	int threshold;
 };
 
 /*
  * Ask GIT_TEST_CHECKOUT_WORKERS (which stands for a threshold of 0, too), then
- * checkout.workers and checkout.thresholdForParallelism. Dies if one of them
- * makes no sense.
+ * checkout.workers and checkout.thresholdForParallelism.
  */
 void get_checkout_workers(struct checkout_workers *config);
 
@@ -32,7 +24,7 @@ enum checkout_reflink {
 	CHECKOUT_REFLINK_FORCE,
 };
 
-/* Ask checkout.reflink. Dies if it makes no sense. */
+/* Ask checkout.reflink. */
 enum checkout_reflink get_checkout_reflink(void);
 
 #endif /* PARALLEL_CHECKOUT_SETTINGS_H */

@@ -123,6 +123,7 @@ void pc_advance_throughput(struct parallel_checkout *pc)
 void pc_trace_stats(const struct parallel_checkout *pc)
 {
 	const struct checkout_outcome *total = &pc->pool.total;
+	const uintmax_t *answered = pc->answered;
 	struct repository *r = the_repository;
 
 	trace2_data_intmax("pcheckout", r, "workers", pc->pool.nr);
@@ -133,9 +134,13 @@ void pc_trace_stats(const struct parallel_checkout *pc)
 	trace2_data_intmax("pcheckout", r, "bytes", total->bytes);
 	trace2_data_intmax("pcheckout", r, "cloned_files", total->cloned_files);
 	trace2_data_intmax("pcheckout", r, "cloned_bytes", total->cloned_bytes);
-	trace2_data_intmax("pcheckout", r, "collided", total->collided);
-	trace2_data_intmax("pcheckout", r, "declined", total->declined);
-	trace2_data_intmax("pcheckout", r, "delayed", total->delayed);
+	trace2_data_intmax("pcheckout", r, "collided",
+			   answered[CHECKOUT_COLLIDED]);
+	trace2_data_intmax("pcheckout", r, "declined",
+			   answered[CHECKOUT_DECLINED] +
+			   answered[CHECKOUT_UNFILTERED]);
+	trace2_data_intmax("pcheckout", r, "delayed",
+			   answered[CHECKOUT_DELAYED]);
 	trace2_data_intmax("pcheckout", r, "lost_workers",
 			   pc->pool.lost_workers);
 	trace2_data_intmax("pcheckout", r, "busy_us", total->busy_ns / 1000);

@@ -102,6 +102,7 @@ struct parallel_checkout {
 	size_t accepted;		/* ever */
 	size_t in_flight, delayed;	/* ENTRY_SENT, ENTRY_DELAYED */
 	size_t deferred;		/* DEFERRED_* */
+	uintmax_t answered[CHECKOUT_UNFILTERED + 1];	/* but for removals */
 
 	struct checkout_queue queue;
 	size_t queued_cost;		/* of filters in there; see tune.h */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Policy of parallel checkout, as pure functions; see tune.h.
- */
+/* Policy of parallel checkout, as pure functions; see tune.h. */
 #include "git-compat-util.h"
 #include "parallel-checkout/tune.h"
 
@@ -9,16 +7,11 @@
 #define STREAMING_MIN_PER_WORKER 32
 
 /*
- * Aim for batches that keep a worker busy for this long. A batch costs the
- * main process a wake-up, a read and a write, together some 20 us.
+ * Batches are to keep a worker busy for so long. One costs the main process a
+ * wake-up, a read and a write, together some 20 us; and where workers wait, to
+ * wake up delays the one that is about to get a directory's lock.
  */
 #define TARGET_BATCH_NS (4 * 1000 * 1000)
-
-/*
- * Where workers wait for something else than a processor, also for each other,
- * an entry can take 20 ms. One at a time, each would wake up the main process
- * and a worker, which delays the one that is about to get a directory's lock.
- */
 #define WAITING_BATCH_NS (40 * 1000 * 1000)
 
 /* As long as nothing is known about the speed. */
@@ -38,24 +31,17 @@
 #define WORTH_UNKNOWN_ENTRIES 32
 
 /*
- * Nobody starts more than this without having seen that it helps. If the main
- * process has waited, it is likely to; but on a disk with a single arm, each
- * worker only adds the look-up of its directories.
+ * More are not started before it is seen that they help: on a disk with a
+ * single arm, each worker only adds the look-up of its directories.
  */
 #define FIRST_WORKERS 4
 #define FIRST_WAITING_WORKERS 8
 
-/*
- * A number of workers is judged by an interval of at least this length, in
- * which each worker has done some entries.
- */
+/* A number of workers is judged by so long, and so many entries of each. */
 #define MEASURE_NS (40 * 1000 * 1000)
 #define ENTRIES_PER_WORKER 2
 
-/*
- * Twice as many workers must do this much more to be kept. What one interval
- * has and the other has not, like large files, makes for some 10 percent.
- */
+/* Twice as many must do so much more to be kept; chance makes for 10 %. */
 #define GAIN 1.20
 
 static int at_most(int a, int b)
@@ -92,10 +78,7 @@ static int is_waiting(const struct tune_sample *now, uint64_t busy_ns,
 
 int tune_is_waiting(const struct tune_sample *now)
 {
-	/*
-	 * Who asks for many more workers than there are processors expects
-	 * them to wait.
-	 */
+	/* Who asks for that many workers expects them to wait. */
 	if (now->busy_ns < TUNE_ALONE_NS)
 		return now->workers / now->cores > WAITING_FACTOR;
 	return is_waiting(now, now->busy_ns, units(now));
@@ -113,10 +96,7 @@ size_t tune_batch_size(const struct tune_sample *now)
 		size = fit < TUNE_MAX_BATCH ? fit : TUNE_MAX_BATCH;
 	}
 
-	/*
-	 * Let the batches shrink towards the end, so that the workers finish
-	 * at about the same time.
-	 */
+	/* So that the workers finish at about the same time. */
 	if (now->complete)
 		most /= 2 * (size_t)now->workers;
 	if (size > most)

@@ -4,8 +4,7 @@
 
 /*
  * Policy of parallel checkout: how many workers to start, when, and how much to
- * give them at a time. All functions are pure; they see numbers, and neither a
- * clock nor a process.
+ * give them at a time. All functions see numbers only, and no clock.
  */
 
 /* What is known. Times are in nanoseconds. */
@@ -25,17 +24,15 @@ struct tune_sample {
 };
 
 /*
- * A checkout that takes no longer than this is not noticed, and starting two
- * workers and waiting for their first results costs more than half of it. What
- * has taken less time tells nothing.
+ * A checkout that takes no longer is not noticed, and it takes more than half
+ * of that to have first results of two workers. Less time tells nothing.
  */
 #define TUNE_ALONE_NS (10 * 1000 * 1000)
 
 /*
- * What entries with filters cost: a command that is started for each takes two
- * milliseconds or more, and a long-running one some tenths, but it may take
- * fifty to start. From TUNE_WORTH_FILTERS on they are worth workers, whatever
- * is known about the speed.
+ * What entries with filters cost: a command for each takes two milliseconds or
+ * more, a long-running one some tenths, but it may take fifty to start. From
+ * TUNE_WORTH_FILTERS on they are worth workers, whatever the speed is.
  */
 #define TUNE_COST_COMMAND 6
 #define TUNE_COST_PROCESS 1
@@ -59,11 +56,7 @@ int tune_is_waiting(const struct tune_sample *now);
 #define TUNE_MAX_BATCH 256
 size_t tune_batch_size(const struct tune_sample *now);
 
-/*
- * With checkout.workers=auto, the main process begins to write by itself. If
- * that takes long, workers are started, and more of them as long as that makes
- * it faster. All zero is the state to begin with.
- */
+/* How many workers "auto" has tried. All zero is the state to begin with. */
 struct tune_auto {
 	enum tune_phase {
 		TUNE_SETTLING,	/* some of the workers are new */
@@ -73,16 +66,14 @@ struct tune_auto {
 	struct tune_sample since;	/* when the phase began */
 
 	int workers;		/* how many there should be */
-	/* before they became more; 0 if they have not */
-	int last_workers;
-	double last_rate;	/* what these did in a nanosecond */
+	int last_workers;	/* before there were more, or 0 */
+	double last_rate;	/* units that these did in a nanosecond */
 	const char *why;	/* of the last change; a constant */
 };
 
 /*
  * How many workers to start for what is queued, judged by how the main process
- * has done alone; 0 if they would not help, yet. `threshold` is negative if it
- * is not set.
+ * has done alone; 0 if they would not help, yet.
  */
 int tune_auto_start(struct tune_auto *tune, int threshold,
 		    const struct tune_sample *now);

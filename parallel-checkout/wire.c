@@ -9,20 +9,10 @@
 
 #define FRAME_HEAD 8
 
-/*
- * An item without its strings and its old stat data, which follow. All bytes
- * are members: there is no padding.
- */
-struct fixed_item {
-	uint32_t id, mode, old_mode;
-	uint32_t crlf_action, donor;
-	struct object_id oid;
-	uint8_t ident, required, is_process, can_delay;
-};
-
+/* NULL is sent as an empty string. */
 static void put_string(struct strbuf *out, const char *s)
 {
-	strbuf_add(out, s, strlen(s) + 1);
+	strbuf_add(out, s ? s : "", s ? strlen(s) + 1 : 1);
 }
 
 static int get_bytes(struct wire_frame *frame, void *dest, size_t len)
@@ -34,7 +24,6 @@ static int get_bytes(struct wire_frame *frame, void *dest, size_t len)
 	return 0;
 }
 
-/* One that is empty is NULL. */
 static int get_string(struct wire_frame *frame, const char **s)
 {
 	const char *nul = memchr(frame->p, 0, frame->end - frame->p);
@@ -67,26 +56,25 @@ void wire_end_frame(struct strbuf *out, size_t start)
 
 void wire_put_item(struct strbuf *out, const struct checkout_item *item)
 {
-	const char *encoding = item->ca.working_tree_encoding;
-	const struct fixed_item fixed = {
-		.id = item->id,
-		.mode = item->mode,
-		.old_mode = item->old_mode,
-		.crlf_action = item->ca.crlf_action,
-		.donor = item->donor,
-		.oid = item->oid,
-		.ident = !!item->ca.ident,
-		.required = item->required,
-		.is_process = item->is_process,
-		.can_delay = item->can_delay,
-	};
+	struct checkout_item sent;
 
-	strbuf_add(out, &fixed, sizeof(fixed));
+	/* Neither padding nor pointers are for the other end. */
+	memset(&sent, 0, sizeof(sent));
+	sent.id = item->id;
+	sent.mode = item->mode;
+	oidcpy(&sent.oid, &item->oid);
+	sent.ca.crlf_action = item->ca.crlf_action;
+	sent.ca.ident = item->ca.ident;
+	sent.required = item->required;
+	sent.is_process = item->is_process;
+	sent.can_delay = item->can_delay;
+	sent.old_mode = item->old_mode;
+	sent.old_sd = item->old_sd;
+	sent.donor = item->donor;
+	strbuf_add(out, &sent, sizeof(sent));
 	strbuf_add(out, item->path, item->path_len + 1);
-	put_string(out, encoding ? encoding : "");
-	put_string(out, item->filter ? item->filter : "");
-	if (item->old_mode)
-		strbuf_add(out, &item->old_sd, sizeof(item->old_sd));
+	put_string(out, item->ca.working_tree_encoding);
+	put_string(out, item->filter);
 }
 
 void wire_put_outcome(struct strbuf *out,
@@ -119,23 +107,16 @@ ssize_t wire_next_frame(const char *buf, size_t len, struct wire_frame *frame)
 
 static int is_item_mode(uint32_t mode)
 {
-	switch (mode) {
-	case S_IFREG | 0644:
-	case S_IFREG | 0755:
-	case S_IFLNK:
-	case CHECKOUT_REMOVE_FILE:
-	case CHECKOUT_REMOVE_DIR:
-		return 1;
-	default:
-		return 0;
-	}
+	return mode == (S_IFREG | 0644) || mode == (S_IFREG | 0755) ||
+		mode == S_IFLNK || mode == CHECKOUT_REMOVE_FILE ||
+		mode == CHECKOUT_REMOVE_DIR;
 }
 
 static int is_sound(const struct checkout_item *item,
 		    const struct git_hash_algo *algo)
 {
 	if (!item->path || !is_item_mode(item->mode) ||
-	    item->ca.crlf_action > CRLF_AUTO_CRLF ||
+	    (unsigned int)item->ca.crlf_action > CRLF_AUTO_CRLF ||
 	    (item->oid.algo && item->oid.algo != hash_algo_by_ptr(algo)))
 		return 0;
 	if ((!item->filter && (item->required || item->is_process)) ||
@@ -150,33 +131,18 @@ static int is_sound(const struct checkout_item *item,
 int wire_get_item(struct wire_frame *frame, struct checkout_item *item,
 		  const struct git_hash_algo *algo)
 {
-	struct fixed_item fixed;
-
 	if (frame->p == frame->end)
 		return 0;
-
-	memset(item, 0, sizeof(*item));
-	if (get_bytes(frame, &fixed, sizeof(fixed)) ||
+	if (get_bytes(frame, item, sizeof(*item)) ||
 	    get_string(frame, &item->path) ||
 	    get_string(frame, &item->ca.working_tree_encoding) ||
 	    get_string(frame, &item->filter) ||
-	    (fixed.old_mode &&
-	     get_bytes(frame, &item->old_sd, sizeof(item->old_sd))))
-		return -1;
-	item->id = fixed.id;
-	item->mode = fixed.mode;
-	item->old_mode = fixed.old_mode;
-	item->ca.crlf_action = fixed.crlf_action;
-	item->donor = fixed.donor;
-	item->oid = fixed.oid;
-	item->ca.ident = !!fixed.ident;
-	item->required = !!fixed.required;
-	item->is_process = !!fixed.is_process;
-	item->can_delay = !!fixed.can_delay;
-	if (!is_sound(item, algo))
+	    !is_sound(item, algo))
 		return -1;
 
 	item->path_len = strlen(item->path);
+	item->ca.drv = NULL;
+	item->was_delayed = 0;
 	if (item->donor)
 		item->ca.crlf_action = CRLF_BINARY;	/* written as it is */
 	return 1;
@@ -192,17 +158,10 @@ int wire_get_result(struct wire_frame *frame, struct checkout_result *result)
 {
 	if (frame->p == frame->end)
 		return 0;
-	if (get_bytes(frame, result, sizeof(*result)))
+	if (get_bytes(frame, result, sizeof(*result)) ||
+	    result->status < CHECKOUT_WRITTEN ||
+	    result->status > CHECKOUT_UNFILTERED ||
+	    (result->has_sd && result->status != CHECKOUT_WRITTEN))
 		return -1;
-	switch (result->status) {
-	case CHECKOUT_WRITTEN:
-		return 1;
-	case CHECKOUT_COLLIDED:
-	case CHECKOUT_DECLINED:
-	case CHECKOUT_DELAYED:
-	case CHECKOUT_UNFILTERED:
-		return result->has_sd ? -1 : 1;
-	default:
-		return -1;
-	}
+	return 1;
 }

@@ -3,8 +3,7 @@
 #define PARALLEL_CHECKOUT_WIRE_H
 
 /*
- * The messages on the pipes between the main process and its checkout
- * workers, and nothing else: no descriptor is read or written here.
+ * The messages on the pipes between the main process and its checkout workers.
  *
  * Both directions carry frames. A frame is
  *
@@ -12,18 +11,16 @@
  *	be32 type (enum wire_type)
  *	payload
  *
- * The payload of WIRE_ITEMS is a sequence of items, that of WIRE_RESULTS is a
- * struct checkout_outcome followed by a struct checkout_result for each of the
- * items. WIRE_COLLECT, which is empty, asks for those that were
+ * The payload of WIRE_ITEMS is a sequence of items: for each, the struct as it
+ * is, and the path, encoding and filter, each with a NUL at its end. That of
+ * WIRE_RESULTS is a struct checkout_outcome and a struct checkout_result for
+ * each of the items. WIRE_COLLECT, which is empty, asks for those that were
  * CHECKOUT_DELAYED, and comes last; WIRE_LATE has the form of WIRE_RESULTS, and
  * their results, in any order.
  *
- * Both ends are the same build of Git, so structs are sent as they are; see
- * wire.c for that of an item. Strings end with a NUL. Whatever is received is
- * checked before it is used.
- *
- * WIRE_PROTOCOL only has to change for the case that the binary is replaced on
- * disk while a checkout is running.
+ * Both ends are the same build of Git, unless the binary is replaced while a
+ * checkout is running: that is what WIRE_PROTOCOL has to change for. Still,
+ * whatever is received is checked before it is used.
  */
 
 #include "parallel-checkout/item.h"
@@ -61,17 +58,13 @@ size_t wire_begin_frame(struct strbuf *out, enum wire_type type);
 /* Fill in the length of the frame that starts at `start`. */
 void wire_end_frame(struct strbuf *out, size_t start);
 
-/* Append an item to the frame that is open in `out`. */
+/*
+ * Append to the frame that is open in `out`. The outcome comes before the
+ * results. Clear structs with memset() before they are filled in.
+ */
 void wire_put_item(struct strbuf *out, const struct checkout_item *item);
-
-/* Append what was done, which comes before all results of a frame. */
 void wire_put_outcome(struct strbuf *out,
 		      const struct checkout_outcome *outcome);
-
-/*
- * Append a result, which was cleared with memset() before it was filled in, to
- * the frame that is open in `out`.
- */
 void wire_put_result(struct strbuf *out, const struct checkout_result *result);
 
 /*
@@ -81,18 +74,17 @@ void wire_put_result(struct strbuf *out, const struct checkout_result *result);
  */
 ssize_t wire_next_frame(const char *buf, size_t len, struct wire_frame *frame);
 
-/* Read the outcome. Returns -1 if there is none. */
-int wire_get_outcome(struct wire_frame *frame,
-		     struct checkout_outcome *outcome);
-
 /*
  * Read the next item or result. Return 1 if there was one, 0 at the end of the
- * payload, and -1 if what is there is malformed.
- *
- * The path and the strings of an item point into the buffer of the frame.
+ * payload, and -1 if what is there is malformed. The strings of an item point
+ * into the buffer of the frame.
  */
 int wire_get_item(struct wire_frame *frame, struct checkout_item *item,
 		  const struct git_hash_algo *algo);
 int wire_get_result(struct wire_frame *frame, struct checkout_result *result);
+
+/* Read the outcome. Returns -1 if there is none. */
+int wire_get_outcome(struct wire_frame *frame,
+		     struct checkout_outcome *outcome);
 
 #endif /* PARALLEL_CHECKOUT_WIRE_H */

@@ -10,15 +10,27 @@
 #include "environment.h"
 #include "parallel-checkout/content.h"
 #include "parallel-checkout/silence.h"
-#include "parallel-checkout/smudge.h"
 #include "parallel-checkout/writer.h"
 #include "repository.h"
+#include "trace.h"
 #include "trace2.h"
 
-static void end_if_unwanted(const struct checkout_writer *writer)
+/* It is enough to look once in a while: what takes less is under way. */
+#define LOOK_NS 1000000
+
+static void end_if_unwanted(struct checkout_writer *writer)
 {
-	if (writer->end_if_unwanted)
-		writer->end_if_unwanted();
+	struct pollfd pollfd = { .fd = 1, .events = POLLOUT };
+	uint64_t now_ns;
+
+	if (!writer->has_listener)
+		return;
+	now_ns = getnanotime();
+	if (now_ns - writer->looked_ns < LOOK_NS)
+		return;
+	writer->looked_ns = now_ns;
+	if (poll(&pollfd, 1, 0) > 0 && (pollfd.revents & (POLLERR | POLLHUP)))
+		raise(SIGTERM);
 }
 
 static enum checkout_status collide(const struct checkout_item *item,
@@ -97,25 +109,6 @@ static void abandon_at_exit(void)
 	writer_abandon(0);
 }
 
-static int create_unfinished(struct checkout_writer *writer, const char *name,
-			     mode_t mode, int readable)
-{
-	int fd;
-
-	unfinished.is_creating = 1;
-	fd = dirs_create(&writer->dirs, name, readable ? O_RDWR : O_WRONLY,
-			 mode);
-	if (fd >= 0) {
-		unfinished.dirs = &writer->dirs;
-		unfinished.fd = fd;
-		unfinished.name = name;
-	}
-	unfinished.is_creating = 0;
-	if (unfinished.signal)
-		raise(unfinished.signal);
-	return fd;
-}
-
 /* Create the symbolic link; its directory is the current one. */
 static enum checkout_status create_link(struct checkout_writer *writer,
 					const struct checkout_item *item,
@@ -140,8 +133,18 @@ static enum checkout_status create_file(struct checkout_writer *writer,
 {
 	int fd, err;
 
-	fd = create_unfinished(writer, name, item->mode & 0100 ? 0777 : 0666,
-			       content->file >= 0);
+	unfinished.is_creating = 1;
+	fd = dirs_create(&writer->dirs, name,
+			 content->file >= 0 ? O_RDWR : O_WRONLY,
+			 item->mode & 0100 ? 0777 : 0666);
+	if (fd >= 0) {
+		unfinished.dirs = &writer->dirs;
+		unfinished.fd = fd;
+		unfinished.name = name;
+	}
+	unfinished.is_creating = 0;
+	if (unfinished.signal)
+		raise(unfinished.signal);
 	if (fd < 0)
 		return errno == EEXIST || errno == EISDIR ?
 			collide(item, "collision/basename") : CHECKOUT_DECLINED;
@@ -202,7 +205,7 @@ static enum checkout_status write_item(struct checkout_writer *writer,
 	enum checkout_status status;
 	const char *name;
 
-	if (item->filter && !smudge_may_run())
+	if (item->filter && !writer->smudge.may_run)
 		return CHECKOUT_DECLINED;
 	status = enter_dir(writer, item, &name);
 	if (status == CHECKOUT_PENDING && writer->expect_collision)
@@ -211,7 +214,7 @@ static enum checkout_status write_item(struct checkout_writer *writer,
 		return status;
 
 	/* What cannot be read changes nothing, unless it is streamed. */
-	if (content_load(content, writer, item, item->donor) ||
+	if (content_load(content, writer, item) ||
 	    silence_is_broken()) {
 		forget_bad_objects(writer->repo);
 		return CHECKOUT_DECLINED;
@@ -230,7 +233,8 @@ static enum checkout_status write_item(struct checkout_writer *writer,
 		return create_link(writer, item, content->buf, name, st);
 
 	if (item->filter) {
-		status = smudge_run(item, &content->buf, &content->size);
+		status = smudge_run(&writer->smudge, item, &content->buf,
+				    &content->size);
 		if (status != CHECKOUT_PENDING)
 			return status;
 
@@ -253,6 +257,7 @@ int writer_open(struct checkout_writer *writer, struct repository *repo,
 	const struct checkout_writer opened = {
 		.repo = repo,
 		.dirs = DIR_HANDLES_INIT,
+		.smudge = SMUDGE_INIT,
 		.want_stat = !!want_stat,
 	};
 	static int registered;
@@ -269,6 +274,7 @@ void writer_close(struct checkout_writer *writer)
 	for (unsigned int i = 0; i < writer->donors_nr; i++)
 		dirs_release(&writer->donors[i].dirs);
 	dirs_release(&writer->dirs);
+	smudge_release(&writer->smudge);
 }
 
 void writer_add_donor(struct checkout_writer *writer, const char *path)
@@ -320,20 +326,15 @@ void writer_write(struct checkout_writer *writer,
 
 	switch (result->status) {
 	case CHECKOUT_WRITTEN:
-		writer->outcome.files++;
 		writer->outcome.bytes += content.size;
 		result->has_sd = writer->want_stat;
 		if (result->has_sd)
 			fill_stat_data(&result->sd, &st);
 		break;
 	case CHECKOUT_COLLIDED:
-		writer->outcome.collided++;
-		break;
 	case CHECKOUT_DELAYED:
-		writer->outcome.delayed++;
 		break;
 	default:
-		writer->outcome.declined++;
 		/*
 		 * The directory may have been removed under our handle; look
 		 * again the next time.

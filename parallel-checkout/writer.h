@@ -6,14 +6,14 @@
  * Write one entry into the working tree: read the blob, convert it, create the
  * file; or remove one. The workers do nothing else.
  *
- * The writer assumes that the path is as the item says. Whatever is not as
- * expected is left alone and answered with a status, without any message. So
- * only entry.c, which writes the entry then, knows what Git does and says when
- * something is in the way or goes wrong.
+ * What is not as the item says is left alone, and answered with a status,
+ * without any message: only entry.c, which writes the entry then, knows what
+ * Git does and says when something is in the way or goes wrong.
  */
 
 #include "dirs.h"
 #include "parallel-checkout/item.h"
+#include "parallel-checkout/smudge.h"
 
 struct repository;
 
@@ -32,6 +32,7 @@ struct checkout_writer {
 	struct writer_donor donors[CHECKOUT_MAX_DONORS];
 	unsigned int donors_nr;
 
+	struct smudge smudge;
 	unsigned want_stat : 1;
 
 	/* The last entry collided: look at the next before its blob is read. */
@@ -44,10 +45,11 @@ struct checkout_writer {
 	struct checkout_outcome outcome;
 
 	/*
-	 * Called before anything is created or removed and before a filter is
-	 * run, if it is set; does not return if nobody wants that any more.
+	 * Standard output leads to whoever wants the files. If nobody can read
+	 * it any more, raise SIGTERM instead of creating or removing anything.
 	 */
-	void (*end_if_unwanted)(void);
+	unsigned has_listener : 1;
+	uint64_t looked_ns;	/* when that was seen to be so */
 };
 
 /*

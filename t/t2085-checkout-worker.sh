@@ -387,8 +387,7 @@ test_expect_success 'what a filter that has ended had is not asked of another' '
 
 test_expect_success 'other protocols are refused' '
 	item 1 protocol | encode &&
-	for option in --protocol=0 --protocol=1 --protocol=-1 --protocol= \
-		--root=. "--from-the-future --protocol=7"
+	for option in --protocol=0 --protocol=1 --protocol=-1 --root=.
 	do
 		test_expect_code 129 git checkout--worker $option \
 			<frames >answer 2>err &&
@@ -396,7 +395,13 @@ test_expect_success 'other protocols are refused' '
 		test_line_count = 1 err &&
 		test_must_be_empty answer || return 1
 	done &&
-	test_expect_code 129 git checkout--worker --protocol=6 argument <frames &&
+	for option in --protocol= "--from-the-future --protocol=7" \
+		"--protocol=6 argument"
+	do
+		test_expect_code 129 git checkout--worker $option \
+			<frames >answer &&
+		test_must_be_empty answer || return 1
+	done &&
 	test_path_is_missing protocol
 '
 
@@ -458,7 +463,7 @@ test_expect_success SYMLINKS,OPENAT,PIPE 'not even if it replaces a known direct
 	exec 9<out &&
 	test_when_finished "exec 8>&- 9<&-" &&
 	cat first >&8 &&
-	test_copy_bytes 93 <&9 >answer &&
+	test_copy_bytes 96 <&9 >answer &&
 
 	mv swap/a swap/b &&
 	mv swap moved &&
@@ -493,7 +498,7 @@ test_expect_success PIPE 'a known directory that is moved out of the worktree' '
 	exec 9<out &&
 	test_when_finished "exec 8>&- 9<&-" &&
 	cat first >&8 &&
-	test_copy_bytes 93 <&9 >answer &&
+	test_copy_bytes 96 <&9 >answer &&
 
 	mv worktree/goes gone &&
 	cat second >&8 &&
@@ -1101,10 +1106,10 @@ test_expect_success PIPE,OPENAT 'directory that disappears is made again' '
 	exec 9<out &&
 	test_when_finished "exec 8>&- 9<&-" &&
 	cat first >&8 &&
-	test_copy_bytes 93 <&9 >answer &&
+	test_copy_bytes 96 <&9 >answer &&
 	rm -r gone &&
 	cat second >&8 &&
-	test_copy_bytes 93 <&9 >>answer &&
+	test_copy_bytes 96 <&9 >>answer &&
 	cat third >&8 &&
 	exec 8>&- &&
 	cat <&9 >>answer &&
@@ -1303,7 +1308,7 @@ test_expect_success 'a worker that is told to end leaves no part of a file' '
 '
 
 # Its filter keeps it waiting, and somebody else writes the file meanwhile.
-test_expect_success !MINGW 'nor does it remove another file later' '
+test_expect_success !MINGW,PIPE 'nor does it remove another file later' '
 	write_script stays <<-EOF &&
 	trap "" TERM
 	"$GIT_BUILD_DIR/t/helper/test-tool$X" checkout-filter --name=stays process
@@ -1313,8 +1318,14 @@ test_expect_success !MINGW 'nor does it remove another file later' '
 		item 1 stays.filtered $hello 100644 process=./stays &&
 		item 2 replaced $large
 	} | encode &&
+	# more might come: it does not end by itself
+	rm -f input &&
+	mkfifo input &&
+	exec 9<>input &&
+	test_when_finished "exec 9>&-" &&
+	cat frames >&9 &&
 	{ git -c core.bigFileThreshold=1m checkout--worker --protocol=6 --filters \
-		<frames >answer & } &&
+		<input >answer & } &&
 	worker=$! &&
 	i=0 &&
 	until test -e replaced || test $i = 100000
@@ -1389,10 +1400,7 @@ test_expect_success 'trace2' '
 	grep "region_leave.*\"category\":\"pcheckout\",\"label\":\"batch\"" \
 		trace.event >batches &&
 	test_line_count = 2 batches &&
-	test_trace2_data pcheckout worker/batches 2 <trace.event &&
 	test_trace2_data pcheckout worker/entries 4 <trace.event &&
-	test_trace2_data pcheckout worker/bytes 12 <trace.event &&
-	test_trace2_data pcheckout worker/collided 2 <trace.event &&
 	test_trace2_data pcheckout collision/basename trace/in-the-way <trace.event &&
 	test_trace2_data pcheckout collision/dirname trace/in-the-way/file <trace.event &&
 

@@ -19,29 +19,36 @@ static void fill(struct checkout_queue *queue)
 	cl_assert_equal_u(queue->queued, ARRAY_SIZE(paths));
 }
 
-/* Take the worker's next entry; returns its path. */
-static const char *next(struct checkout_queue *queue, int worker)
+/* Take the next entry of the run; returns its path. */
+static const char *take(struct checkout_queue *queue, struct queue_run *run)
 {
 	uint32_t id;
 
-	if (queue_next(queue, worker, &id))
+	if (!run)
 		return "none";
-	queue_take(queue, id);
+	id = run->next;
+	queue_take(queue, run);
 	return paths[id];
+}
+
+static const char *first(struct checkout_queue *queue)
+{
+	return take(queue, queue_first(queue));
+}
+
+static const char *next(struct checkout_queue *queue, int worker)
+{
+	return take(queue, queue_next(queue, worker));
 }
 
 void test_checkout_queue__order(void)
 {
 	struct checkout_queue queue;
-	uint32_t id;
 
 	fill(&queue);
-	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		cl_assert_equal_i(queue_first(&queue, &id), 0);
-		cl_assert_equal_u(id, i);
-		queue_take(&queue, id);
-	}
-	cl_assert_equal_i(queue_first(&queue, &id), -1);
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		cl_assert_equal_s(first(&queue), paths[i]);
+	cl_assert_equal_s(first(&queue), "none");
 	cl_assert_equal_u(queue.queued, 0);
 	queue_release(&queue);
 }
@@ -49,31 +56,27 @@ void test_checkout_queue__order(void)
 void test_checkout_queue__directories(void)
 {
 	struct checkout_queue queue;
-	uint32_t id;
 
 	fill(&queue);
-	/* the fullest for the first, and it stays there */
-	cl_assert_equal_s(next(&queue, 0), "big/1");
-	cl_assert_equal_s(next(&queue, 0), "big/2");
-	/* a second one there is of half the use, and has half of it */
-	cl_assert_equal_s(next(&queue, 1), "a");
-	cl_assert_equal_s(next(&queue, 1), "z");
-	/* nothing left in the top */
-	cl_assert_equal_s(next(&queue, 1), "big/3");
-	/* for a third one, there is more elsewhere */
-	cl_assert_equal_s(next(&queue, 2), "big/sub/1");
-	cl_assert_equal_s(next(&queue, 2), "small/1");
+	/* the longest for the first, and it stays there */
 	cl_assert_equal_s(next(&queue, 0), "big/4");
+	cl_assert_equal_s(next(&queue, 0), "big/5");
+	/* a second one there is of a quarter of the use */
+	cl_assert_equal_s(next(&queue, 1), "big/1");
+	cl_assert_equal_s(next(&queue, 2), "a");
+	cl_assert_equal_s(next(&queue, 2), "big/sub/1");
+	cl_assert_equal_s(next(&queue, 1), "big/2");
 	/* the order of the queue goes on with what is left */
-	cl_assert_equal_i(queue_first(&queue, &id), 0);
-	cl_assert_equal_s(paths[id], "big/5");
-	queue_take(&queue, id);
-	cl_assert_equal_s(next(&queue, 0), "big/6");
-	cl_assert_equal_s(next(&queue, 2), "big/7");
-	cl_assert_equal_s(next(&queue, 1), "big/8");
-	cl_assert_equal_s(next(&queue, 1), "none");
-	cl_assert_equal_s(next(&queue, 0), "none");
-	cl_assert_equal_i(queue_first(&queue, &id), -1);
+	cl_assert_equal_s(first(&queue), "big/3");
+	/* nothing left in its run */
+	cl_assert_equal_s(next(&queue, 1), "small/1");
+	cl_assert_equal_s(next(&queue, 1), "z");
+	cl_assert_equal_s(next(&queue, 1), "big/6");
+	cl_assert_equal_s(next(&queue, 0), "big/7");
+	cl_assert_equal_s(next(&queue, 2), "big/8");
+	for (int worker = 0; worker < 4; worker++)
+		cl_assert_equal_s(next(&queue, worker), "none");
+	cl_assert_equal_s(first(&queue), "none");
 	cl_assert_equal_u(queue.queued, 0);
 	queue_release(&queue);
 }
@@ -95,9 +98,11 @@ void test_checkout_queue__crowd(void)
 		queue_add(&queue, id, path.buf);
 	}
 	for (int worker = 0; worker < 20; worker++) {
-		cl_assert_equal_i(queue_next(&queue, worker, &id), 0);
-		in_big += id < 400;
-		queue_take(&queue, id);
+		struct queue_run *run = queue_next(&queue, worker);
+
+		cl_assert(run != NULL);
+		in_big += run->next < 400;
+		queue_take(&queue, run);
 	}
 	cl_assert_gt_i(in_big, 1);
 	cl_assert_le_i(in_big, 4);
@@ -109,101 +114,101 @@ void test_checkout_queue__crowd(void)
 void test_checkout_queue__more_than_1023(void)
 {
 	struct checkout_queue queue;
-	uint32_t id;
 
 	queue_init(&queue);
-	for (id = 0; id < 3000; id++)
+	for (uint32_t id = 0; id < 3000; id++)
 		queue_add(&queue, id, "dir/file");
 	for (int worker = 0; worker < 3000; worker++) {
-		if (queue_next(&queue, worker, &id))
+		struct queue_run *run = queue_next(&queue, worker);
+
+		if (!run)
 			cl_failf("nothing for worker %d", worker);
-		queue_take(&queue, id);
+		queue_take(&queue, run);
 	}
 	cl_assert_equal_u(queue.queued, 0);
 	queue_release(&queue);
 }
 
-/* What one more worker finds in a directory, where those there count twice. */
-static double share(const struct queue_dir *dir)
+/* What one more worker finds in a run, where those there count twice. */
+static double share(const struct queue_run *run)
 {
-	double workers = dir->workers + 1;
+	double workers = run->workers + 1;
 
-	return dir->left / (workers * workers);
+	return (run->end - run->next) / (workers * workers);
 }
 
-/* The directory that a worker should go to, or NULL. */
-static struct queue_dir *best_dir(struct checkout_queue *queue)
+static double best_share(const struct checkout_queue *queue)
 {
-	struct queue_dir *best = NULL;
-	struct strmap_entry *entry;
-	struct hashmap_iter iter;
+	double best = 0;
 
-	strmap_for_each_entry(&queue->dir_of_path, &iter, entry) {
-		struct queue_dir *dir = entry->value;
-
-		if (dir->left && (!best || share(dir) > share(best)))
-			best = dir;
-	}
+	for (size_t i = 0; i < queue->nr; i++)
+		if (share(&queue->runs[i]) > best)
+			best = share(&queue->runs[i]);
 	return best;
+}
+
+/* A worker's run is its own until it is done; then it gets the best. */
+static void check_next(struct checkout_queue *queue, int worker)
+{
+	size_t own = (size_t)worker < queue->workers ?
+		queue->run_of_worker[worker] : 0;
+	struct queue_run *had = own ? &queue->runs[own - 1] : NULL, *run;
+
+	if (had && had->next < had->end) {
+		run = queue_next(queue, worker);
+		cl_assert(run == had);
+	} else {
+		double want;
+
+		if (had)
+			had->workers--;
+		want = best_share(queue);
+		if (had)
+			had->workers++;
+		run = queue_next(queue, worker);
+		cl_assert_equal_i(!run, !want);
+		if (!run)
+			return;
+		run->workers--;
+		cl_assert(share(run) == want);
+		run->workers++;
+	}
+	queue_take(queue, run);
 }
 
 void test_checkout_queue__random(void)
 {
 	struct checkout_queue queue;
 	struct strbuf path = STRBUF_INIT;
-	uint32_t state = 1, added = 0, id;
-	int chosen = 0;
+	uint32_t state = 1, id = 0;
+	size_t taken = 0;
 
 	queue_init(&queue);
-	for (int step = 0; step < 60000; step++) {
-		struct queue_dir *dir;
-		double want = 0;
-		int worker;
-
+	for (int step = 0; step < 10000; step++) {
 		state = state * 1664525 + 1013904223;
 
 		/* more is added than taken at first */
-		if (step < 20000 ? state >> 30 : state >> 29 == 7) {
+		if (step < 4000 ? state >> 30 : state >> 29 == 7) {
 			strbuf_reset(&path);
 			strbuf_addf(&path, "%u/file",
-				    (unsigned)((state >> 8) % 300 *
-					       ((state >> 17) % 3)));
-			queue_add(&queue, added++, path.buf);
+				    (unsigned)(id / (id % 100 < 50 ? 50 : 3)));
+			queue_add(&queue, id++, path.buf);
+			/* a number that is left out */
+			if ((state >> 8) % 64 == 0)
+				id++;
 			continue;
 		}
-		worker = (state >> 8) % 20;
-		if ((state >> 16) % 8 == 0) {
-			if (!queue_first(&queue, &id))
-				queue_take(&queue, id);
-			continue;
-		}
-		dir = (size_t)worker < queue.workers ?
-			queue.worker_dir[worker] : NULL;
-		if (!dir || !dir->left) {
-			if (dir)
-				dir->workers--;
-			if ((size_t)worker < queue.workers)
-				queue.worker_dir[worker] = NULL;
-			dir = NULL;
-			if (best_dir(&queue))
-				want = share(best_dir(&queue));
-			chosen++;
-		}
-		if (queue_next(&queue, worker, &id)) {
-			cl_assert(!want && !dir);
-			continue;
-		}
-		if (dir) {
-			cl_assert(queue.slots[id].dir == dir);
+		taken++;
+		if ((state >> 16) % 8) {
+			check_next(&queue, (state >> 8) % 20);
 		} else {
-			dir = queue.slots[id].dir;
-			dir->workers--;
-			cl_assert(share(dir) == want);
-			dir->workers++;
+			struct queue_run *run = queue_first(&queue);
+
+			if (run)
+				queue_take(&queue, run);
 		}
-		queue_take(&queue, id);
 	}
-	cl_assert_gt_i(chosen, 1000);
+	cl_assert_gt_i(taken, 1000);
 	strbuf_release(&path);
 	queue_release(&queue);
 }
@@ -213,18 +218,19 @@ void test_checkout_queue__far_away(void)
 {
 	struct checkout_queue queue;
 	struct strbuf path = STRBUF_INIT;
-	uint32_t id;
+	struct queue_run *run;
 
 	queue_init(&queue);
-	for (id = 0; id < 6000; id++) {
+	for (uint32_t id = 0; id < 6000; id++) {
 		strbuf_reset(&path);
 		strbuf_addf(&path, "d%u/file", (unsigned)id);
 		queue_add(&queue, id, path.buf);
 	}
-	for (id = 0; id < 5999; id++)
-		queue_take(&queue, id);
-	cl_assert_equal_i(queue_next(&queue, 3, &id), 0);
-	cl_assert_equal_u(id, 5999);
+	for (int i = 0; i < 5999; i++)
+		queue_take(&queue, queue_first(&queue));
+	run = queue_next(&queue, 3);
+	cl_assert(run != NULL);
+	cl_assert_equal_u(run->next, 5999);
 	strbuf_release(&path);
 	queue_release(&queue);
 }
@@ -232,24 +238,26 @@ void test_checkout_queue__far_away(void)
 /* Entries that are deferred have a number and are not queued. */
 void test_checkout_queue__gaps(void)
 {
+	static const uint32_t ids[] = { 3, 1000, 1001, 1003 };
 	struct checkout_queue queue;
-	uint32_t id;
+	struct queue_run *run;
 
 	queue_init(&queue);
-	cl_assert_equal_i(queue_first(&queue, &id), -1);
-	cl_assert_equal_i(queue_next(&queue, 5, &id), -1);
-	queue_add(&queue, 3, "d/a");
-	queue_add(&queue, 1000, "d/b");
-	cl_assert_equal_i(queue_first(&queue, &id), 0);
-	cl_assert_equal_u(id, 3);
-	queue_take(&queue, id);
+	cl_assert(!queue_first(&queue));
+	cl_assert(!queue_next(&queue, 5));
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
+		queue_add(&queue, ids[i], "d/file");
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		run = queue_first(&queue);
+		cl_assert(run != NULL);
+		cl_assert_equal_u(run->next, ids[i]);
+		queue_take(&queue, run);
+	}
+	cl_assert(!queue_first(&queue));
 	/* after the queue was empty for a while */
-	cl_assert_equal_i(queue_first(&queue, &id), 0);
-	cl_assert_equal_u(id, 1000);
-	queue_take(&queue, id);
-	cl_assert_equal_i(queue_first(&queue, &id), -1);
-	queue_add(&queue, 1001, "d/c");
-	cl_assert_equal_i(queue_next(&queue, 0, &id), 0);
-	cl_assert_equal_u(id, 1001);
+	queue_add(&queue, 1004, "d/file");
+	run = queue_next(&queue, 0);
+	cl_assert(run != NULL);
+	cl_assert_equal_u(run->next, 1004);
 	queue_release(&queue);
 }
