@@ -14,10 +14,7 @@
 #include "trace.h"
 #include "trace2.h"
 
-/*
- * When we end, a worker is told to, and ends what filters it has before; if it
- * is not gone after that time, it hangs.
- */
+/* A worker that is told to end ends its filters first; then it hangs. */
 #define END_TIMEOUT_MS 4000
 
 /* Most filters end at once when there is nothing more to do. */
@@ -138,11 +135,9 @@ int pool_in_use(const struct worker_pool *pool)
 int pool_is_starting(const struct worker_pool *pool)
 {
 	for (int i = 0, used = 0; i < pool->nr && used < pool->in_use; i++) {
-		if (!is_running(&pool->workers[i]))
-			continue;
-		if (!pool->workers[i].answered)
+		if (is_running(&pool->workers[i]) && !pool->workers[i].answered)
 			return 1;
-		used++;
+		used += is_running(&pool->workers[i]);
 	}
 	return 0;
 }
@@ -154,13 +149,11 @@ int pool_free_worker(const struct worker_pool *pool)
 	for (int i = 0, used = 0; i < pool->nr && used < pool->in_use; i++) {
 		const struct pool_worker *worker = &pool->workers[i];
 
-		if (!is_running(worker))
-			continue;
 		if (worker->cp.in >= 0 && worker->batches < fewest) {
 			best = i;
 			fewest = worker->batches;
 		}
-		used++;
+		used += is_running(worker);
 	}
 	return best;
 }
@@ -209,16 +202,6 @@ static void add_result(struct worker_pool *pool,
 }
 
 /*
- * Is this most likely the exit code of another Git? 129 is for options that it
- * does not know, and of ours for another protocol, 1 for a command that is not
- * there. A SIGHUP is 129, too, but the user is only asked.
- */
-static int is_foreign(int code)
-{
-	return code == 129 || code == 1;
-}
-
-/*
  * The worker has ended, or cannot be understood any more. Reap it, so that it
  * is certain that it does not write any more, and answer for it.
  */
@@ -246,12 +229,16 @@ static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 		return;
 	pool->lost_workers++;
 
+	/* If it has died of what a filter says, that will be reported. */
+	if (worker->filters && (code == 128 || code == 128 + SIGTERM))
+		return;
+
 	/*
-	 * If it has died of what a filter says, that will be reported. And
-	 * where nobody asked for workers, only that they can never work.
+	 * Where nobody asked for workers, only that they can never work: to
+	 * another Git, the command is unknown (1), or the options (129), and
+	 * to ours the protocol. After SIGHUP (129, too) nobody reads it.
 	 */
-	if ((worker->answered || !pool->quiet || is_foreign(code)) &&
-	    !(worker->filters && (code == 128 || code == 128 + SIGTERM)))
+	if (worker->answered || !pool->quiet || code == 129 || code == 1)
 		pool->to_report++;
 }
 
@@ -266,10 +253,7 @@ static void send_frames(struct pool_worker *worker)
 		      errno == ENOSPC || errno == EINTR)) {
 		n = 0;	/* on Windows, a full pipe is ENOSPC */
 	} else if (n < 0) {
-		/*
-		 * It has closed its end. There may be answers in the other
-		 * pipe still; when these are read, the worker is lost.
-		 */
+		/* There may be answers still; after these it is lost. */
 		close_fd(&worker->cp.in);
 		n = worker->out.len;
 	}
@@ -420,26 +404,18 @@ static void wait_at_exit(struct child_process *cp)
 	finish_command(cp);
 }
 
-static void report_lost(const struct worker_pool *pool)
-{
-	int n = pool->to_report;
-
-	if (!n)
-		return;
-	warning(Q_("a checkout worker has ended early; its files are written again",
-		   "%d checkout workers have ended early; their files are written again",
-		   n), n);
-	if (!pool->batches)
-		advise(_("no worker has done anything; "
-			 "is 'git' in '%s' of this version?"), git_exec_path());
-}
-
 void pool_finish(struct worker_pool *pool)
 {
-	int still_running = 0;
+	int still_running = 0, n = pool->to_report;
 	uint64_t end_ns = getnanotime() + LINGER_MS * (uint64_t)1000000;
 
-	report_lost(pool);
+	if (n)
+		warning(Q_("a checkout worker has ended early; its files are written again",
+			   "%d checkout workers have ended early; their files are written again",
+			   n), n);
+	if (n && !pool->batches)
+		advise(_("no worker has done anything; "
+			 "is 'git' in '%s' of this version?"), git_exec_path());
 
 	/* Before waiting for anyone, so that they end at the same time. */
 	pool_hang_up(pool);

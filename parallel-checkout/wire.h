@@ -60,7 +60,7 @@ void wire_end_frame(struct strbuf *out, size_t start);
 
 /*
  * Append to the frame that is open in `out`. The outcome comes before the
- * results. Clear structs with memset() before they are filled in.
+ * results; clear both structs with memset() before they are filled in.
  */
 void wire_put_item(struct strbuf *out, const struct checkout_item *item);
 void wire_put_outcome(struct strbuf *out,

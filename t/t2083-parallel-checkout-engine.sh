@@ -1799,6 +1799,20 @@ test_expect_success LATE_EXEC_ERROR 'workers that cannot be executed' '
 	done
 '
 
+# There seems to be room for 34 workers, of which half cannot be had.
+test_expect_success ULIMIT_FILE_DESCRIPTORS,PERL_TEST_HELPERS 'descriptors run out while workers are started' '
+	new_repo faulty few &&
+	(
+		ulimit -n 100 &&
+		perl -e "\$^F = 100; open(\$fds[\$_], q(<), q(/dev/null)) for 1..60; exec @ARGV" \
+			git -C faulty -c checkout.workers=34 \
+			-c checkout.thresholdForParallelism=0 \
+			checkout -f -q one 2>err
+	) &&
+	verify_worktree faulty &&
+	test_grep "could start only 0 of 34 checkout workers" err
+'
+
 # A worker that has written some files and is killed before it says so.
 test_expect_success 'setup worker that does not answer' '
 	fake_worker <<-\EOF
