@@ -93,6 +93,7 @@ void parallel_checkout_catch_up(void)
 {
 	struct parallel_checkout *pc = &parallel_checkout;
 
+	/* for parallel_checkout_write(): something is about to be run */
 	pc->offered++;
 	if (pc->phase != PHASE_ACCEPTING || !is_behind(pc))
 		return;

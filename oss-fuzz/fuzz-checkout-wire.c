@@ -2,7 +2,6 @@
 /*
  * Feed anything to the decoder of parallel checkout's messages, as both ends
  * would: a stream of frames, each with items or results.
- * corpus-checkout-wire/ has recorded frames, and what was found from them.
  */
 #include "git-compat-util.h"
 #include "hash.h"

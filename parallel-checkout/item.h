@@ -106,7 +106,7 @@ struct checkout_result {
 struct checkout_outcome {
 	uint64_t bytes;				/* written */
 	uint64_t cloned_files, cloned_bytes;	/* of these, from donors */
-	uint64_t removed;			/* files and directories */
+	uint64_t removed;			/* answers to removals */
 	uint64_t busy_ns;	/* from first item to last result */
 };
 

@@ -64,10 +64,10 @@ check_out () {
 
 # The same in what is there.
 check_out_again () {
-	options= &&
+	options="-c checkout.workers=$1" &&
 	if test "$1" != auto
 	then
-		options="-c checkout.workers=$1 -c checkout.thresholdForParallelism=0"
+		options="$options -c checkout.thresholdForParallelism=0"
 	fi &&
 	shift &&
 	rm -f trace log &&
@@ -211,7 +211,7 @@ test_expect_success 'it comes from the configuration alone' '
 	test_grep "bad boolean config value .perhaps. for .filter.process.parallel." err
 '
 
-test_expect_success 'with nothing set, there are workers for many, and none for few' '
+test_expect_success 'with "auto", there are workers for many, and none for few' '
 	check_out auto checkout -q main &&
 	keep_files out &&
 	same_files &&
@@ -238,7 +238,8 @@ test_expect_success 'one file with a filter keeps no others from workers' '
 	git -C plain commit -q -m plain &&
 	rm plain/f* plain/a.one &&
 	rm -f trace &&
-	GIT_TRACE2_EVENT="$TRASH/trace" git -C plain checkout -q -f &&
+	GIT_TRACE2_EVENT="$TRASH/trace" git -C plain \
+		-c checkout.workers=auto checkout -q -f &&
 	git -C plain diff-files --exit-code &&
 	if test_have_prereq PTHREADS && test $(nproc 2>/dev/null || echo 1) -gt 1
 	then

@@ -1252,26 +1252,6 @@ test_expect_success 'every flipped bit is survived' '
 	done
 '
 
-# What a fuzzer made of recorded frames; see oss-fuzz/fuzz-checkout-wire.c.
-test_expect_success 'frames that a fuzzer found' '
-	for file in "$TEST_DIRECTORY"/../oss-fuzz/corpus-checkout-wire/*
-	do
-		rm -rf found &&
-		mkdir found &&
-		code=0 &&
-		git checkout--worker --protocol=6 --root=found \
-			<"$file" >answer 2>err || code=$? &&
-		case $code in
-		0|128)
-			;;
-		*)
-			echo "$file: exit code $code"
-			false
-			;;
-		esac || return 1
-	done
-'
-
 test_expect_success 'nobody listens, so nothing is written' '
 	mkdir listened &&
 	>listened/old &&
