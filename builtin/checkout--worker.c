@@ -71,6 +71,7 @@ static void end_with_main_process(void)
 	static const int signals[] = { SIGINT, SIGHUP, SIGTERM, SIGQUIT };
 	int is_ignored[ARRAY_SIZE(signals)];
 
+	/* That one ends us, whatever we have inherited. */
 	signal(SIGTERM, SIG_DFL);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
 		is_ignored[i] = signal(signals[i], SIG_DFL) == SIG_IGN;
@@ -82,7 +83,7 @@ static void end_with_main_process(void)
 	clean_all_children(FILTERS_TIMEOUT_MS);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
 		if (is_ignored[i])
-			sigchain_pop(signals[i]);
+			sigchain_pop(signals[i]);	/* what that has set */
 		else
 			sigchain_push(signals[i], end_on_signal);
 	}

@@ -28,6 +28,7 @@
 struct git_hash_algo;
 struct strbuf;
 
+/* One more with each release that changes the messages. */
 #define WIRE_PROTOCOL 6
 
 /*
