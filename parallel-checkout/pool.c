@@ -14,7 +14,7 @@
 #include "trace.h"
 #include "trace2.h"
 
-/* A worker that is told to end ends its filters first; then it hangs. */
+/* Longer than a worker takes to end its filters; after that, it hangs. */
 #define END_TIMEOUT_MS 4000
 
 /* Most filters end at once when there is nothing more to do. */
@@ -236,7 +236,7 @@ static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 	/*
 	 * Where nobody asked for workers, only that they can never work: to
 	 * another Git, the command is unknown (1), or the options (129), and
-	 * to ours the protocol. After SIGHUP (129, too) nobody reads it.
+	 * to ours the protocol. SIGHUP is 129, too, but the user is only asked.
 	 */
 	if (worker->answered || !pool->quiet || code == 129 || code == 1)
 		pool->to_report++;
