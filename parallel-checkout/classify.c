@@ -14,6 +14,7 @@
 #include "parallel-checkout/tune.h"
 #include "read-cache.h"
 #include "repository.h"
+#include "statinfo.h"
 #include "submodule.h"
 
 /*
@@ -196,12 +197,15 @@ static void expect_old(struct parallel_checkout *pc,
 	entry->item.old_sd = old->ce_stat_data;
 }
 
-static int has_file(const struct checkout *state, const struct cache_entry *ce)
+/* Has the entry a file with the stat data that the index has of it? */
+static int has_its_file(const struct checkout *state,
+			const struct cache_entry *ce)
 {
 	int base_len = state->base_dir_len;
 	char *path = xstrfmt("%.*s%s", base_len, state->base_dir, ce->name);
 	struct stat st;
-	int ret = !check_path(path, strlen(path), &st, base_len);
+	int ret = !check_path(path, strlen(path), &st, base_len) &&
+		!match_stat_data(&ce->ce_stat_data, &st);
 
 	free(path);
 	return ret;
@@ -209,18 +213,15 @@ static int has_file(const struct checkout *state, const struct cache_entry *ce)
 
 /*
  * To know whether a file is up to date that was changed in the second of the
- * index, entry.c runs its filter, which may look for entries before this one.
+ * index, entry.c converts it: its filter may look for entries before this one,
+ * and there may be complaints about its attribute files.
  */
-static int needs_filter_to_compare(const struct parallel_checkout *pc,
-				   struct accepted_entry *entry)
+static int needs_comparison(const struct parallel_checkout *pc,
+			    const struct cache_entry *ce)
 {
-	const struct cache_entry *ce = entry->ce;
-
-	if (!S_ISREG(ce->ce_mode) || !has_stat_data(ce) ||
-	    !is_racy_timestamp(pc->state->istate, ce))
-		return 0;
-	look_up_attrs(pc, entry);
-	return entry->item.ca.drv && has_file(pc->state, ce);
+	return S_ISREG(ce->ce_mode) && has_stat_data(ce) &&
+		is_racy_timestamp(pc->state->istate, ce) &&
+		has_its_file(pc->state, ce);
 }
 
 /* What is expected at the path, and can a worker cope with that? */
@@ -229,7 +230,7 @@ static enum entry_class classify_path(struct parallel_checkout *pc,
 				      const struct stat *st)
 {
 	if (!st) {
-		if (needs_filter_to_compare(pc, entry))
+		if (needs_comparison(pc, entry->ce))
 			return ENTRY_UNFIT;
 
 		/*
@@ -265,7 +266,7 @@ enum entry_class classify_entry(struct parallel_checkout *pc,
 	if ((ce->ce_flags & CE_WT_REMOVE) || !has_fit_type(pc, ce))
 		return ENTRY_UNFIT;
 	class = classify_path(pc, entry, st);
-	if (class == ENTRY_UNSEEN)
+	if (class != ENTRY_ORDINARY)
 		return class;
 	entry->item.mode = create_ce_mode(ce->ce_mode);
 	oidcpy(&entry->item.oid, &ce->oid);

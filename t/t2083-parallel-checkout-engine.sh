@@ -1422,6 +1422,24 @@ test_expect_success 'a file that would be converted otherwise is seen' '
 	done
 '
 
+# A filter of a file that is only looked at, and complaints about its attribute
+# files, come when entry.c has found that its content counts.
+test_expect_success 'attributes of a file that stays are not asked for' '
+	for w in 1 $SOME_WORKERS
+	do
+		racy_checkout $w &&
+		echo "* -bad!" >racy/.gitattributes &&
+		second=$(test-tool chmtime --get racy/file) &&
+		echo longer >racy/file &&
+		test-tool chmtime =$second racy/file racy/.git/index &&
+		test_must_fail git -c checkout.workers=$w \
+			-c checkout.thresholdForParallelism=0 -C racy \
+			checkout-index file 2>err &&
+		echo "file already exists, no checkout" >expect &&
+		test_cmp expect err || return 1
+	done
+'
+
 test_expect_success 'SHA-256' '
 	git init --object-format=sha256 sha256 &&
 	git -C sha256 fast-import --quiet <stream &&
