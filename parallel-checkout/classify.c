@@ -266,7 +266,7 @@ enum entry_class classify_entry(struct parallel_checkout *pc,
 	if ((ce->ce_flags & CE_WT_REMOVE) || !has_fit_type(pc, ce))
 		return ENTRY_UNFIT;
 	class = classify_path(pc, entry, st);
-	if (class != ENTRY_ORDINARY)
+	if (class == ENTRY_UNSEEN)
 		return class;
 	entry->item.mode = create_ce_mode(ce->ce_mode);
 	oidcpy(&entry->item.oid, &ce->oid);
