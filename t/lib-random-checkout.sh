@@ -202,6 +202,29 @@ without_depth () {
 		-e "/: Too many open files\$/s/\(unable to access\) '.*'/\1/"
 }
 
+# "checkout-index --temp" of the base tells the name of a file that it has removed,
+# as the blob could not be read.
+without_lost_files () {
+	awk '
+		function tell(   i, path) {
+			for (i = 1; i <= nr; i++) {
+				path = substr(line[i], index(line[i], "\t") + 1)
+				if (line[i] !~ /^out: \.merge_file_/ || !(path in lost))
+					print line[i]
+			}
+			nr = 0
+			delete lost
+		}
+		/^# / { tell() }
+		{ line[++nr] = $0 }
+		sub(/^err: error: unable to read sha1 file of /, "") {
+			sub(/ \([0-9a-f]*\)$/, "")
+			lost[$0]
+		}
+		END { tell() }
+	'
+}
+
 # run_script <setting> <directory of git>
 run_script () {
 	remove "$CASE/work" &&
@@ -213,7 +236,8 @@ run_script () {
 		umask $mask &&
 		cd "$CASE/work/repo" &&
 		. "$CASE/script"
-	) 2>&1 </dev/null | without_warnings $1 | without_depth >"$CASE/log.$1"
+	) 2>&1 </dev/null | without_warnings $1 | without_depth |
+	without_lost_files >"$CASE/log.$1"
 	mv "$CASE/work" "$CASE/work.$1"
 }
 

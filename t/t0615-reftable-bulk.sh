@@ -279,6 +279,16 @@ test_expect_success 'deleting a ref does not make room in the same transaction' 
 	grep "exists; cannot create ${SQ}refs/heads/live-b/c${SQ}" result.reftable
 '
 
+test_expect_success 'deleted refs are nothing for fsck' '
+	git init --ref-format=reftable deleted &&
+	test_commit -C deleted one &&
+	git -C deleted branch gone &&
+	GIT_TEST_REFTABLE_AUTOCOMPACTION=false git -C deleted branch -d gone &&
+	git -C deleted refs verify 2>err &&
+	test_must_be_empty err &&
+	git -C deleted fsck
+'
+
 test_expect_success 'the first problem of a transaction is the one reported' '
 	same_outcome <<-EOF &&
 	create refs/heads/zzz/below $OID

@@ -33,8 +33,8 @@ each_setting () {
 		case $setting in
 		1) options='-c checkout.workers=1' ;;
 		2) options='-c checkout.workers=2 -c checkout.thresholdForParallelism=0' ;;
-		auto) options= ;;
-		now) options='-c checkout.thresholdForParallelism=0' ;;
+		auto) options='-c checkout.workers=auto' ;;
+		now) options='-c checkout.workers=auto -c checkout.thresholdForParallelism=0' ;;
 		esac
 		GIT="git $options"
 		GIT_FAULTY="faulty_git $options"

@@ -20,6 +20,7 @@ What may differ, and is not compared:
  - the random names of "checkout-index --temp", and objects,
  - what is said of attribute files by a command that cannot write all files, as
    they are asked before that is known,
+ - the names that "checkout-index --temp" tells of blobs that cannot be read,
  - that workers cannot be started, where a number of them was asked for,
  - where both die (exit code 128 or a signal, or "fatal:" from a child), what has
    been written until then, and which of several reasons it was. The case ends

@@ -4,8 +4,8 @@
 # Creating, deleting and verifying many refs in one transaction, also where many
 # have been deleted before, and clone and fetch of them.
 #
-# GIT_PERF_BULK_REFS says how many (default: 10000). Mind that Git without this
-# series takes minutes for more with the reftable backend. No step is let run for
+# GIT_PERF_BULK_REFS says how many (default: 10000). Git 2.55 takes minutes for
+# more than that with the reftable backend. No step is let run for
 # longer than GIT_PERF_BULK_REFS_LIMIT seconds (default: 200), where timeout(1)
 # exists; what reaches the limit shows up with that time.
 
