@@ -13,7 +13,7 @@
 #   test                  our tests, and those of the base that the series touches
 #   test-upstream         the base's whole suite
 #   differential sanitize test-aarch64 test-sandbox test-install check-style
-#                         further tests
+#   coverage faults mutate soak    further tests
 #   platforms             built and tested for other processors, C libraries, compilers
 #   bench, bench-...      benchmarks, see BENCH_ARGS; perf: those of the base
 #   series, export        mails from the steps; steps from commits in build/git
@@ -42,6 +42,8 @@
 #   T='t1*' UPSTREAM_MODES='2 default'    for make test-upstream
 #   TOOLS='address thread valgrind' QUICK=1    for make sanitize
 #   CASES=200 SEED=N      for make differential
+#   SCENARIO='clone reset' FAULTS_ARGS=    for make faults (see contrib/faults/)
+#   PART=writer HOURS=2   for make mutate, and for make soak
 #   PLATFORMS='musl i386' for make platforms (see scripts/on-platform)
 #   TOPIC=name CHANGED=REV    for make series: that topic (all: all steps as one),
 #                         or only those that differ from a commit of this repository
@@ -185,7 +187,7 @@ perf: all baseline
 	@scripts/perf $(call quoted,$(T))
 
 .PHONY: test test-upstream test-aarch64 test-sandbox test-install differential sanitize check-style
-.PHONY: platforms
+.PHONY: platforms coverage faults mutate soak
 test: all
 	@scripts/deps --check build test
 	@scripts/test-own
@@ -222,6 +224,22 @@ differential: all baseline
 # our tests under the sanitizers and valgrind; see scripts/sanitize
 sanitize: all
 	@scripts/sanitize $(TOOLS)
+
+# which lines of our files the tests run; see scripts/coverage
+coverage:
+	@scripts/deps --check build test
+	@scripts/coverage
+
+# each call of a command fails once; each line is broken once; hours of use
+faults: all baseline
+	@contrib/faults/faults --ours $(BUILD)/git --baseline $(BUILD)/baseline \
+		$(FAULTS_ARGS) $(SCENARIO)
+
+mutate: all
+	@contrib/faults/mutate --build $(BUILD)/git $(MUTATE_ARGS) $(PART)
+
+soak: all
+	@contrib/faults/soak --git $(BUILD)/git --hours $(call quoted,$(or $(HOURS),2))
 
 check-style:
 	@scripts/deps --check test

@@ -155,7 +155,7 @@ is_project_path () {
 	.*|build|build*/*|base/*|scripts/*) return 0 ;;
 	contrib/parallel-checkout/timeline) return 1 ;;	# for users of Git
 	contrib/workspace/bench) return 0 ;;
-	contrib/parallel-checkout/*|contrib/bulk-refs/*|contrib/ci/*|contrib/clone/*|contrib/donors/*|contrib/filters/*|contrib/status/*)
+	contrib/parallel-checkout/*|contrib/bulk-refs/*|contrib/ci/*|contrib/clone/*|contrib/donors/*|contrib/faults/*|contrib/filters/*|contrib/status/*)
 		return 0 ;;
 	Makefile|*.md) case $1 in */*) return 1 ;; esac; return 0 ;;
 	COPYING*|LICENSES/*) return 0 ;;
