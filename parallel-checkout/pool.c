@@ -242,6 +242,12 @@ static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 		pool->to_report++;
 }
 
+#ifdef GIT_WINDOWS_NATIVE
+#define FULL_PIPE ENOSPC	/* as write() says there */
+#else
+#define FULL_PIPE EAGAIN
+#endif
+
 static void send_frames(struct pool_worker *worker)
 {
 	ssize_t n;
@@ -249,16 +255,14 @@ static void send_frames(struct pool_worker *worker)
 	/* Not xwrite(), which would wait for the pipe to have room. */
 	sigchain_push(SIGPIPE, SIG_IGN);
 	n = write(worker->cp.in, worker->out.buf, worker->out.len);
-	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK ||
-		      errno == ENOSPC || errno == EINTR)) {
-		n = 0;	/* on Windows, a full pipe is ENOSPC */
-	} else if (n < 0) {
+	if (n < 0 && errno != FULL_PIPE && errno != EINTR) {
 		/* There may be answers still; after these it is lost. */
 		close_fd(&worker->cp.in);
 		n = worker->out.len;
 	}
 	sigchain_pop(SIGPIPE);
-	strbuf_remove(&worker->out, 0, n);
+	if (n > 0)
+		strbuf_remove(&worker->out, 0, n);
 }
 
 /* Returns -1 if the frame makes no sense. */
@@ -349,9 +353,7 @@ void pool_poll(struct worker_pool *pool, int timeout_ms)
 
 	start_ns = getnanotime();
 	ready = poll(pool->pollfds, 2 * pool->nr, timeout_ms);
-	if (ready < 0 && (errno == EAGAIN || errno == ENOMEM))
-		sleep_millisec(10);	/* for want of memory; that passes */
-	else if (ready < 0 && errno != EINTR)
+	if (ready < 0 && errno != EINTR)
 		die_errno(_("failed to poll checkout workers"));
 	pool->waited_ns += getnanotime() - start_ns;
 

@@ -403,6 +403,24 @@ test_expect_success PRELOAD_FAULTS 'a worker is interrupted in close()' '
 	test_must_be_empty status
 '
 
+# Nothing of that passes by itself; a moment ago, it worked.
+test_expect_success PRELOAD_FAULTS 'poll() that fails later ends the command' '
+	test_when_finished "rm -rf later" &&
+	git clone -q -n files later &&
+	test_env FAULTS_NTH=3 with_faults poll test_expect_code 128 timeout 60 \
+		git -C later -c checkout.workers=2 checkout -q -f 2>err &&
+	test_grep "^fatal: failed to poll checkout workers: " err
+'
+
+test_expect_success PRELOAD_FAULTS 'a worker that nothing can be sent to is lost' '
+	test_when_finished "rm -rf later" &&
+	git clone -q -n files later &&
+	with_faults pipe timeout 60 git -C later -c checkout.workers=2 checkout -q -f 2>err &&
+	test_grep "ended early" err &&
+	git -C later status --porcelain >status &&
+	test_must_be_empty status
+'
+
 test_expect_success SECCOMP 'where poll() is forbidden, there are no workers' '
 	test_when_finished "rm -rf alone trace" &&
 	git clone -q -n files alone &&

@@ -7,22 +7,26 @@
  *   symlink	the link is made, but symlink() says EINTR
  *   close	the file is closed, but close() says EINTR
  *   quota	write() says EDQUOT
+ *   pipe		write() to a pipe says ENOSPC, again and again
+ *   poll		poll() says ENOMEM, again and again
  *   hide		readdir() does not list ".gitignore"
  *
- * All of that but the last is for links, and files that are created with
- * O_EXCL, outside of ".git", and for each FAULTS_NTH of them (the first, and
- * each, unless set). What is done is appended to FAULTS_LOG. Tests build it
- * themselves; see lib-faulty-calls.sh.
+ * "pipe" and "poll" begin with call FAULTS_NTH. All else but "hide" is for
+ * links, and files that are created with O_EXCL, outside of ".git", and for
+ * each FAULTS_NTH of them (the first, and each, unless set). What is done is
+ * appended to FAULTS_LOG. Tests build it themselves; see lib-faulty-calls.sh.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -51,14 +55,19 @@ static void note(const char *what, const char *path)
 	errno = saved_errno;
 }
 
+static int nth(void)
+{
+	const char *value = getenv("FAULTS_NTH");
+
+	return value ? atoi(value) : 1;
+}
+
 /* Is it the turn of a file that is created, or a link? */
 static int is_chosen(const char *path)
 {
 	static int created;
-	const char *nth = getenv("FAULTS_NTH");
 
-	return !strstr(path, ".git") &&
-		++created % (nth ? atoi(nth) : 1) == 0;
+	return !strstr(path, ".git") && ++created % nth() == 0;
 }
 
 static int open_at(int dir, const char *path, int flags, mode_t mode)
@@ -129,13 +138,40 @@ int close(int fd)
 	return ret;
 }
 
+static int is_pipe(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISFIFO(st.st_mode);
+}
+
 ssize_t write(int fd, const void *buf, size_t len)
 {
+	static int piped;
+
+	if (want("pipe") && fd > 2 && is_pipe(fd) && ++piped >= nth()) {
+		errno = ENOSPC;
+		return -1;
+	}
 	if (fd >= 0 && fd < MAX_FDS && is_faulty[fd] && want("quota")) {
 		errno = EDQUOT;
 		return -1;
 	}
 	return syscall(SYS_write, fd, buf, len);
+}
+
+int poll(struct pollfd *fds, nfds_t nr, int timeout)
+{
+	static int (*real)(struct pollfd *, nfds_t, int);
+	static int polled;
+
+	if (!real)
+		real = (int (*)(struct pollfd *, nfds_t, int))
+			dlsym(RTLD_NEXT, "poll");
+	if (!want("poll") || ++polled < nth())
+		return real(fds, nr, timeout);
+	errno = ENOMEM;
+	return -1;
 }
 
 #define DEFINE_READDIR(name, type) \

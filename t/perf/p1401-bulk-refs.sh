@@ -5,9 +5,9 @@
 # have been deleted before, and clone and fetch of them.
 #
 # GIT_PERF_BULK_REFS says how many (default: 10000). Git 2.55 takes minutes for
-# more than that with the reftable backend. No step is let run for
-# longer than GIT_PERF_BULK_REFS_LIMIT seconds (default: 200), where timeout(1)
-# exists; what reaches the limit shows up with that time.
+# more than that with the reftable backend. No step is let run for longer than
+# GIT_PERF_BULK_REFS_LIMIT seconds (default: 200), where timeout(1) exists; what
+# reaches the limit shows up with that time.
 
 test_description='Tests performance of many refs at a time'
 
