@@ -3,8 +3,9 @@
  * A library for LD_PRELOAD that makes the Nth call of a class fail, in one
  * process of a command. From the environment:
  *
- *   FAULTS_DIR=<dir>	where to leave "hit" when that has happened, and which
- *			processes there were
+ *   FAULTS_DIR=<dir>	where to leave "hit" when that has happened, and for
+ *			each process "process.<name>#<k>": how many calls it
+ *			had of each class, as 64-bit numbers
  *   FAULTS_PROCESS=<name>[#<k>]
  *			the kth (first) process of that name: its git command,
  *			or its program; "main" is the one that the others come
@@ -15,8 +16,8 @@
  *			written
  *   FAULTS_STACK=1	leave the addresses of the callers, too
  *
- * A child counts on from where its parent is until it executes something. What
- * the C library does by itself, such as the opening of a file by fopen(), is
+ * A child is counted with its parent until it executes something. What the C
+ * library does by itself, such as the opening of a file by fopen(), is
  * not counted. The driver beside this file says what is done with all that.
  */
 #define _GNU_SOURCE
@@ -44,6 +45,7 @@ enum call_class {
 	NONE,
 	MEMORY, OPEN, READ, WRITE, CLOSE, STAT, NAME, SYNC,
 	PROCESS, THREAD, POLL, MAP, CLONE, CWD,
+	CLASSES
 };
 
 static const char *const class_names[] = {
@@ -54,7 +56,7 @@ static const char *const class_names[] = {
 
 static struct {
 	enum call_class class;
-	unsigned long nth, count;
+	uint64_t nth, *counts;
 	int err, is_short, and_on, with_stack, in_hook;
 	char dir[4096];
 } faults;
@@ -84,14 +86,15 @@ static void leave(const char *name, const char *text)
 /* Does this call fail? */
 static int is_turn(enum call_class class, const char *function)
 {
-	unsigned long count;
+	uint64_t count;
 	char text[100];
 	int saved_errno = errno;
 
-	if (class != faults.class || faults.in_hook)
+	if (!faults.counts || faults.in_hook)
 		return 0;
-	count = __atomic_add_fetch(&faults.count, 1, __ATOMIC_SEQ_CST);
-	if (count < faults.nth || (count > faults.nth && !faults.and_on))
+	count = __atomic_add_fetch(&faults.counts[class], 1, __ATOMIC_SEQ_CST);
+	if (class != faults.class || count < faults.nth ||
+	    (count > faults.nth && !faults.and_on))
 		return 0;
 	if (count == faults.nth) {
 		snprintf(text, sizeof(text), "%s in %d\n", function,
@@ -310,6 +313,19 @@ static const char *name_of_process(int argc, char **argv)
 	return name;
 }
 
+/* Its calls are counted in the file, so that they are known however it ends. */
+static void count_in(int fd)
+{
+	size_t size = CLASSES * sizeof(*faults.counts);
+	void *counts;
+
+	if (ftruncate(fd, size))
+		return;
+	counts = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (counts != MAP_FAILED)
+		faults.counts = counts;
+}
+
 /* Is it the kth process of its name? As many have left a file. */
 static int is_kth(const char *name, int k)
 {
@@ -320,8 +336,9 @@ static int is_kth(const char *name, int k)
 		snprintf(path, sizeof(path), "%s/process.%.200s#%d",
 			 faults.dir, name, i);
 		fd = syscall(SYS_openat, AT_FDCWD, path,
-			     O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+			     O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 		if (fd >= 0) {
+			count_in(fd);
 			syscall(SYS_close, fd);
 			return i == k;
 		}
@@ -367,7 +384,7 @@ static void choose(int argc, char **argv)
 	faults.err = how ? atoi(how) : EIO;
 	faults.and_on = !!getenv("FAULTS_ON");
 	faults.with_stack = !!getenv("FAULTS_STACK");
-	for (i = MEMORY; i <= CWD; i++)
+	for (i = MEMORY; i < CLASSES; i++)
 		if (!strcmp(class, class_names[i]))
 			faults.class = i;
 }

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the driver runs: commands in small repositories, and what belongs to them."""
 
+import os
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+
 # Two commits with files that differ, that appear and that vanish; links, modes,
 # a large file, packed and loose objects.
 ORIGIN = r'''
@@ -66,7 +70,7 @@ class Scenario:
 
     setup      a shell script that makes the template, of which each run has a copy
     argv       the command; cwd is the directory of the copy to run it in
-    processes  in which of its processes calls fail
+    processes  in which of its processes calls fail; None: in all that it starts
     tree       the working tree whose files, index and references are its result
     repos      others that have to be valid afterwards
     created    whether the command makes `tree`, and removes it if it fails
@@ -154,6 +158,12 @@ sed "s/^create \\(.*\\) HEAD/delete \\1/" in >delete
 '''
 
 
+def workspace(verb):
+    scenario = checkout('workspace-' + verb, processes=None, says=True, base=False)
+    scenario.argv = ['sh', os.path.join(HERE, 'workspace.sh'), verb]
+    return scenario
+
+
 def index_pack(threads):
     return Scenario('index-pack-%d' % threads, PACK,
                     ['git', 'index-pack', '--threads=%d' % threads, 'in.pack'],
@@ -188,6 +198,10 @@ SCENARIOS = [
           processes=WORKERS + ('test-tool', 'test-tool#2')),
     checkout('status', 'status', '--porcelain', setup=UNTRACKED, says=True,
              processes=('main',), env={'GIT_TEST_DIR_AHEAD': '1'}),
+    workspace('add'),
+    workspace('mount'),
+    workspace('remove'),
+    workspace('prune'),
     index_pack(2),
     index_pack(3),
     Scenario('reftable-create', MANY + 'git -C work update-ref --stdin <delete\n',
