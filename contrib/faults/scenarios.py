@@ -158,8 +158,15 @@ sed "s/^create \\(.*\\) HEAD/delete \\1/" in >delete
 '''
 
 
+# Its programs are not a part of Git's own build.
+BUILD_WORKSPACE = r'''
+make -s -C "$GIT_EXEC_PATH/contrib/workspace" all
+'''
+
+
 def workspace(verb):
-    scenario = checkout('workspace-' + verb, processes=None, says=True, base=False)
+    scenario = checkout('workspace-' + verb, setup=BUILD_WORKSPACE, processes=None,
+                        says=True, base=False)
     scenario.argv = ['sh', os.path.join(HERE, 'workspace.sh'), verb]
     return scenario
 
