@@ -13,7 +13,6 @@
 #include "parallel-checkout/deferred.h"
 #include "parallel-checkout/dispatch.h"
 #include "parallel-checkout/sequential.h"
-#include "parallel-checkout/silence.h"
 #include "parallel-checkout/state.h"
 #include "progress.h"
 #include "read-cache-ll.h"
@@ -167,36 +166,16 @@ int parallel_checkout_write(struct cache_entry *ce, const struct conv_attrs *ca,
 		.ce = ce,
 		.nr_checkouts = nr_checkouts,
 	};
-	struct checkout_result result;
+	int in_place;
 
 	if (state != pc->state || pc_prepare_root(pc) ||
 	    classify_cleared(pc, &entry, ca) != ENTRY_ORDINARY)
 		return -1;
-	if (!pc->is_writing) {
-		if (writer_open(&pc->writer, the_repository, pc->root,
-				state->refresh_cache))
-			return -1;
-		pc->writer.dirs.may_move = 1;
-		prepare_objects(the_repository);
-		pc->is_writing = 1;
-	}
 
-	/*
-	 * If this is the one entry that was offered since the last was written,
-	 * no filter, merge driver or submodule has been run in between.
-	 */
-	pc->writer.dirs.in_place = pc->offered == 1 && !pc->one_by_one;
+	/* Has no filter, merge driver or submodule been run since the last? */
+	in_place = pc->offered == 1;
 	pc->offered = 0;
-	pc_set_path(pc, &entry);
-	writer_write(&pc->writer, &entry.item, &result);
-	if (result.status != CHECKOUT_WRITTEN) {
-		/* entry.c may need the descriptors */
-		writer_begin_batch(&pc->writer);
-		errno = pc->writer.no_room;
-		return errno ? 1 : -1;
-	}
-	pc_note_written(pc, &entry, &result);
-	return 0;
+	return pc_write(pc, &entry, in_place);
 }
 
 int parallel_checkout_remove(struct cache_entry *ce)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Entries that entry.c writes after the workers; see deferred.h. */
+/* Entries that are written after the workers; see deferred.h. */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "dirs.h"
@@ -68,11 +68,19 @@ static void fetch_missing(struct parallel_checkout *pc, size_t i)
 	oid_array_clear(&missing);
 }
 
-static void write_entry(struct parallel_checkout *pc,
-			struct accepted_entry *entry)
+/*
+ * Write an entry. If no worker has had it, be one, which does without a look at
+ * the path; if that fails, entry.c looks, as it does behind a worker. Returns
+ * whether entry.c was not needed, for "in_place" of the next.
+ */
+static int write_entry(struct parallel_checkout *pc,
+		       struct accepted_entry *entry, int in_place)
 {
 	struct cache_entry *ce = entry->ce;
 	int was_collided = ce->ce_flags & CE_MATCHED;
+	int is_written = entry->state == DEFERRED_UNSENT &&
+		!entry->item.filter && !(ce->ce_flags & CE_WT_REMOVE) &&
+		!pc_write(pc, entry, in_place);
 
 	if (entry->state == DEFERRED_LOST && !pc->state->force)
 		remove_leftover(pc, ce);
@@ -82,7 +90,8 @@ static void write_entry(struct parallel_checkout *pc,
 	 * entry was offered; the files that they come from may have been
 	 * written since then.
 	 */
-	if (checkout_entry_ca(ce, S_ISREG(entry->item.mode) ?
+	if (!is_written &&
+	    checkout_entry_ca(ce, S_ISREG(entry->item.mode) ?
 			      &entry->item.ca : NULL,
 			      pc->state, NULL, entry->nr_checkouts) < 0)
 		pc->errs = 1;
@@ -97,11 +106,12 @@ static void write_entry(struct parallel_checkout *pc,
 	if (entry->state >= DEFERRED_UNFILTERED && !was_collided)
 		ce->ce_flags &= ~CE_MATCHED;
 	pc_advance_progress(pc);
+	return is_written;
 }
 
 void deferred_write(struct parallel_checkout *pc)
 {
-	int may_fetch = repo_has_promisor_remote(the_repository);
+	int may_fetch = repo_has_promisor_remote(the_repository), in_place = 0;
 
 	for (size_t i = 0; pc->deferred; i++) {
 		struct accepted_entry *entry = &pc->entries[i];
@@ -112,7 +122,7 @@ void deferred_write(struct parallel_checkout *pc)
 			fetch_missing(pc, i);
 			may_fetch = 0;
 		}
-		write_entry(pc, entry);
+		in_place = write_entry(pc, entry, in_place);
 		entry->state = ENTRY_DONE;
 		pc->deferred--;
 	}

@@ -5,9 +5,9 @@
 struct parallel_checkout;
 
 /*
- * Have entry.c write all entries that were deferred, in the order in which they
- * came, and say what is to be said. In a partial clone, the blobs that they
- * lack are fetched before. Nothing is in flight meanwhile.
+ * Write what was deferred, in the order in which it came, as a worker would if
+ * none had it and by entry.c otherwise, and say what is to be said. In a
+ * partial clone, what it lacks is fetched before. Nothing is in flight.
  */
 void deferred_write(struct parallel_checkout *pc);
 

@@ -305,7 +305,7 @@ void dispatch_drain(struct parallel_checkout *pc, int is_last)
 		struct accepted_entry *entry = &pc->entries[run->next];
 
 		unqueue(pc, run);
-		pc_defer(pc, entry, DEFERRED_UNFIT);
+		pc_defer(pc, entry, DEFERRED_UNSENT);
 	}
 }
 

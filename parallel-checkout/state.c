@@ -3,6 +3,7 @@
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "entry.h"
+#include "parallel-checkout/silence.h"
 #include "parallel-checkout/state.h"
 #include "path.h"
 #include "progress.h"
@@ -98,6 +99,35 @@ void pc_note_written(const struct parallel_checkout *pc,
 	}
 	if (entry->nr_checkouts)
 		(*entry->nr_checkouts)++;
+}
+
+int pc_write(struct parallel_checkout *pc, struct accepted_entry *entry,
+	     int in_place)
+{
+	struct checkout_result result;
+	struct checkout_item item;
+
+	if (!pc->is_writing) {
+		if (writer_open(&pc->writer, the_repository, pc->root,
+				pc->state->refresh_cache))
+			return -1;
+		pc->writer.dirs.may_move = 1;
+		prepare_objects(the_repository);
+		pc->is_writing = 1;
+	}
+	pc->writer.dirs.in_place = in_place && !pc->one_by_one;
+	pc_set_path(pc, entry);
+	item = entry->item;
+	item.ca.drv = NULL;	/* as workers have it */
+	writer_write(&pc->writer, &item, &result);
+	if (result.status != CHECKOUT_WRITTEN) {
+		/* entry.c may need the descriptors */
+		writer_begin_batch(&pc->writer);
+		errno = pc->writer.no_room;
+		return errno ? 1 : -1;
+	}
+	pc_note_written(pc, entry, &result);
+	return 0;
 }
 
 uintmax_t pc_bytes(const struct parallel_checkout *pc)

@@ -60,8 +60,9 @@ enum entry_state {
 	ENTRY_DELAYED,		/* by its filter; a worker holds it */
 	ENTRY_DONE,
 
-	/* entry.c will write it; no more states but these follow: */
-	DEFERRED_UNFIT,		/* no worker may have it, or there is none */
+	/* left for after the workers; no more states but these follow: */
+	DEFERRED_UNFIT,		/* no worker may have it */
+	DEFERRED_UNSENT,	/* there was none to have it */
 	DEFERRED_ANSWERED,	/* a worker has said that it cannot write it */
 	DEFERRED_UNFILTERED,	/* the same, because of its filter */
 	DEFERRED_LOST,		/* with its worker; part of it may be there */
@@ -171,6 +172,14 @@ void pc_set_path(struct parallel_checkout *pc, struct accepted_entry *entry);
 void pc_note_written(const struct parallel_checkout *pc,
 		     const struct accepted_entry *entry,
 		     const struct checkout_result *result);
+
+/*
+ * Write an ordinary entry in this process, and return what
+ * parallel_checkout_write() does. With "in_place", directories are where they
+ * were when the last was written.
+ */
+int pc_write(struct parallel_checkout *pc, struct accepted_entry *entry,
+	     int in_place);
 
 /* What was written so far, by workers and, after them, by entry.c. */
 uintmax_t pc_bytes(const struct parallel_checkout *pc);

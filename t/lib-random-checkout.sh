@@ -247,10 +247,11 @@ reference () {
 
 # same_logs <name>: those of the reference and of another run
 #
-# Where both have died, the rest is of no interest.
+# Where both have died, the rest is of no interest. Of "stash apply" that is only
+# known by what it did not do, as those who run it do not show what it says.
 same_logs () {
 	cmp "$CASE/log.reference" "$CASE/log.$1" >/dev/null ||
-	awk "
+	awk -v damage="$(grep -c -e corrupt: -e missing: "$CASE/script")" "
 		# up to the line with the next command, and that
 		function block(file,  text, line) {
 			while ((getline line <file) > 0) {
@@ -263,7 +264,8 @@ same_logs () {
 			return text
 		}
 		function died(text) {
-			return text ~ /\\n(code: (128|129|1[3-9][0-9])|err: fatal: .*)\\n/
+			return text ~ /\\n(code: (128|129|1[3-9][0-9])|err: fatal: .*)\\n/ ||
+				(damage && text ~ /\\nerr: Your local changes are stashed/)
 		}
 		BEGIN {
 			for (;;) {

@@ -200,4 +200,27 @@ test_expect_success PRELOAD_FAULTS 'creations that are always interrupted are an
 	test_path_is_missing clone/d/1
 '
 
+# Each look in turn, until there are no more.
+test_expect_success PRELOAD_FAULTS 'a directory that cannot be looked at, for once' '
+	git clone -q repo looked &&
+	n=0 &&
+	while
+		n=$(($n + 1)) &&
+		git -C looked checkout -q -f one &&
+		{
+			FAULTS_NTH=$n with_faults lookup \
+				git -C looked checkout -q two 2>err
+			code=$?
+		} &&
+		grep lookup faults
+	do
+		test $code -le 128 &&
+		test_path_is_missing looked/.git/index.lock &&
+		git -C looked checkout -q -f two &&
+		git -C looked status --porcelain -uno >actual &&
+		test_must_be_empty actual || return 1
+	done &&
+	test $n -gt 5
+'
+
 test_done

@@ -84,14 +84,19 @@ do
 	'
 done
 
-# The files have just been written, so nobody has to wait for them.
+# The files have just been written, so nobody has to wait for them, but for a
+# processor, if the machine is busy: more tries.
 test_expect_success PTHREADS 'no more threads where nobody has to wait' '
 	rm -rf work &&
 	mv work.backing work &&
 	git -C work checkout -f &&
 	git -C work clean -q -f -d &&
 	(cd work && spoil) &&
-	same_answers &&
+	for try in 1 2 3 4 5
+	do
+		same_answers || return 1
+		! traced_threads 3 || break
+	done &&
 	traced_threads 3
 '
 

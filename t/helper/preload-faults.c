@@ -10,11 +10,13 @@
  *   pipe		write() to a pipe says ENOSPC, again and again
  *   poll		poll() says ENOMEM, again and again
  *   hide		readdir() does not list ".gitignore"
+ *   lookup	lstat() of a directory says EIO, but for once
  *
- * "pipe" and "poll" begin with call FAULTS_NTH. All else but "hide" is for
- * links, and files that are created with O_EXCL, outside of ".git", and for
- * each FAULTS_NTH of them (the first, and each, unless set). What is done is
- * appended to FAULTS_LOG. Tests build it themselves; see lib-faulty-calls.sh.
+ * "pipe" and "poll" begin with call FAULTS_NTH, "lookup" is once, with
+ * directory FAULTS_NTH. All else but "hide" is for links, and files that are
+ * created with O_EXCL, outside of ".git", and for each FAULTS_NTH of them
+ * (the first, and each, unless set). What is done is appended to FAULTS_LOG.
+ * Tests build it themselves; see lib-faulty-calls.sh.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -61,6 +63,25 @@ static int nth(void)
 
 	return value ? atoi(value) : 1;
 }
+
+#define DEFINE_LSTAT(suffix) \
+int lstat##suffix(const char *path, struct stat##suffix *st) \
+{ \
+	static int looked; \
+	int ret = fstatat##suffix(AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW); \
+\
+	if (ret || !want("lookup") || !S_ISDIR(st->st_mode) || \
+	    *path == '/' || strstr(path, ".git") || ++looked != nth()) \
+		return ret; \
+	note("lookup", path); \
+	errno = EIO; \
+	return -1; \
+}
+
+DEFINE_LSTAT()
+#ifdef __GLIBC__
+DEFINE_LSTAT(64)
+#endif
 
 /* Is it the turn of a file that is created, or a link? */
 static int is_chosen(const char *path)
