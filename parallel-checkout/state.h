@@ -42,7 +42,7 @@ enum checkout_phase {
 
 	/*
 	 * The queue does not grow any more; the workers do what is in there,
-	 * and then entry.c what was deferred.
+	 * and then this process what was deferred.
 	 */
 	PHASE_FINISHING,
 
@@ -133,7 +133,7 @@ struct parallel_checkout {
 	const char *name_prefix;
 	struct strbuf path;		/* name_prefix and an entry's name */
 
-	uintmax_t deferred_bytes;	/* written by entry.c */
+	uintmax_t deferred_bytes;	/* of what was deferred */
 	uintmax_t throughput_base;	/* bytes before the progress */
 	int errs;
 };
@@ -181,7 +181,7 @@ void pc_note_written(const struct parallel_checkout *pc,
 int pc_write(struct parallel_checkout *pc, struct accepted_entry *entry,
 	     int in_place);
 
-/* What was written so far, by workers and, after them, by entry.c. */
+/* What was written so far, by workers and after them. */
 uintmax_t pc_bytes(const struct parallel_checkout *pc);
 
 void pc_advance_progress(struct parallel_checkout *pc);
