@@ -814,7 +814,7 @@ test_expect_success 'a base is not removed while somebody comes' '
 # without content, as they are for a moment.
 test_expect_success 'one at a time' '
 	git workspace base add -q one &&
-	mkdir half &&
+	mkdir halves &&
 	echo "$PWD/half/.git" >half/gitdir &&
 	>half/commondir &&
 	cp -R half .git/worktrees/half &&
@@ -1234,6 +1234,35 @@ test_expect_success 'kill -9 of remove --force: all or nothing' '
 	test_nothing_left &&
 	test $intact -gt 3 &&
 	test $gone -gt 3
+'
+
+# As if a file could not be deleted, or the machine had stopped meanwhile.
+test_expect_success 'nothing that Git takes for a worktree is left by halves' '
+	mkdir deletes-half &&
+	write_script deletes-half/rm <<-EOF &&
+	for last
+	do
+		:
+	done
+	case \$last in
+	*/worktrees/*|*/trash/worktree.*)
+		test ! -d "\$last" || { $(command -v rm) -f "\$last/HEAD"; exit 1; } ;;
+	esac
+	exec $(command -v rm) "\$@"
+	EOF
+	git worktree list >before &&
+	git workspace add -q --detach k &&
+	(
+		PATH="$PWD/deletes-half:$PATH" &&
+		{ git workspace remove k || :; }
+	) &&
+	git worktree list >after &&
+	test_cmp before after &&
+	test_path_is_missing .git/worktrees/k &&
+	git workspace prune &&
+	test_nothing_left &&
+	ls -A .git/workspace/trash >left &&
+	test_must_be_empty left
 '
 
 test_expect_success 'kill -9 of base remove' '
