@@ -52,8 +52,8 @@
 #   API=1                 for make export: keep what was changed in files of ours
 #                         for this base, in its ours.patch
 #   BENCH_ARGS=...        for make bench, bench-auto, bench-network, bench-clone,
-#                         bench-filters, bench-donors, bench-status,
-#                         bench-workspace, bench-refs
+#                         bench-filters, bench-donors, bench-partial,
+#                         bench-status, bench-workspace, bench-refs
 #   T='p208*' PERF_REPEAT=N PERF_REPO=/path    for make perf
 # Anything else on the command line (SANITIZE=address, DEVELOPER=1, ...) goes
 # through to the base's Makefile.
@@ -153,7 +153,7 @@ help:
 	@sed -n '3,/^$$/{ s/^# \{0,1\}//; p; }' Makefile
 
 .PHONY: demo-check demo bench bench-auto bench-network bench-clone bench-filters
-.PHONY: bench-donors bench-status bench-workspace bench-refs perf
+.PHONY: bench-donors bench-partial bench-status bench-workspace bench-refs perf
 demo: demo-check all baseline
 	@scripts/demo
 
@@ -165,7 +165,7 @@ bench: all baseline
 	@scripts/deps --check build bench
 	@scripts/bench checkout $(BENCH_ARGS)
 
-bench-clone bench-donors bench-filters bench-status bench-workspace: bench-%: all baseline
+bench-clone bench-donors bench-filters bench-partial bench-status bench-workspace: bench-%: all baseline
 	@scripts/deps --check build bench
 	@scripts/bench $* $(BENCH_ARGS)
 
