@@ -68,7 +68,8 @@ void blob_prefetch_add_attributes(struct blob_prefetch *prefetch,
 	size_t len = strlen(path);
 
 	do {
-		int pos;
+		int found;
+		unsigned int pos;
 
 		while (len && path[len - 1] != '/')
 			len--;
@@ -77,8 +78,9 @@ void blob_prefetch_add_attributes(struct blob_prefetch *prefetch,
 		if (!strset_add(&prefetch->dirs, file.buf))
 			break;
 		strbuf_addstr(&file, GITATTRIBUTES_FILE);
-		pos = index_name_pos(istate, file.buf, file.len);
-		for (pos = pos < 0 ? -pos - 1 : pos; pos < istate->cache_nr &&
+		found = index_name_pos(istate, file.buf, file.len);
+		pos = found < 0 ? -found - 1 : found;
+		for (; pos < istate->cache_nr &&
 		     !strcmp(istate->cache[pos]->name, file.buf); pos++)
 			if (!(ce_stage(istate->cache[pos]) & 1) &&
 			    access(file.buf, F_OK))
