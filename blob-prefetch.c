@@ -23,16 +23,19 @@ int blob_prefetch_begin(struct blob_prefetch *prefetch, struct repository *repo)
 	return 1;
 }
 
+static int is_missing(struct blob_prefetch *prefetch,
+		      const struct object_id *oid)
+{
+	return oidset_contains(&prefetch->missing, oid) ||
+		odb_read_object_info_extended(prefetch->repo->objects, oid,
+					      NULL, OBJECT_INFO_FOR_PREFETCH);
+}
+
 int blob_prefetch_add(struct blob_prefetch *prefetch,
 		      const struct object_id *oid)
 {
-	struct repository *repo = prefetch->repo;
-
-	oid = lookup_replace_object(repo, oid);
-	if (oidset_contains(&prefetch->missing, oid))
-		return 1;
-	if (!odb_read_object_info_extended(repo->objects, oid, NULL,
-					   OBJECT_INFO_FOR_PREFETCH))
+	oid = lookup_replace_object(prefetch->repo, oid);
+	if (!is_missing(prefetch, oid))
 		return 0;
 	oidset_insert(&prefetch->missing, oid);
 	return 1;
@@ -94,12 +97,18 @@ void blob_prefetch_add_entry(struct blob_prefetch *prefetch,
 			     const struct checkout *state,
 			     const struct cache_entry *ce, int is_read)
 {
+	const struct object_id *oid;
+
 	if (!S_ISREG(ce->ce_mode) && !S_ISLNK(ce->ce_mode))
 		return;
-	if (!is_read &&
-	    ((ce->ce_flags & CE_WT_REMOVE) || !is_written(state, ce)))
+	oid = lookup_replace_object(prefetch->repo, &ce->oid);
+	/* Most blobs are there, and then nobody has to look at the file. */
+	if (!is_missing(prefetch, oid) ||
+	    (!is_read && ((ce->ce_flags & CE_WT_REMOVE) ||
+			  !is_written(state, ce))))
 		return;
-	if (blob_prefetch_add(prefetch, &ce->oid) && S_ISREG(ce->ce_mode))
+	oidset_insert(&prefetch->missing, oid);
+	if (S_ISREG(ce->ce_mode))
 		blob_prefetch_add_attributes(prefetch, state->istate, ce->name);
 }
 
