@@ -814,7 +814,7 @@ test_expect_success 'a base is not removed while somebody comes' '
 # without content, as they are for a moment.
 test_expect_success 'one at a time' '
 	git workspace base add -q one &&
-	mkdir halves &&
+	mkdir half &&
 	echo "$PWD/half/.git" >half/gitdir &&
 	>half/commondir &&
 	cp -R half .git/worktrees/half &&
