@@ -101,7 +101,8 @@ test_expect_success PTHREADS 'no more threads where nobody has to wait' '
 '
 
 # The files of one directory are looked up one after the other, and there are
-# ten directories. To give each a thread of its own needs no more look-ups.
+# ten directories. To give each a thread of its own needs no more look-ups, but
+# where two threads come to a directory at once.
 test_expect_success SLOWFS,PTHREADS 'a directory for each thread where look-ups are serial' '
 	git -C work checkout -f &&
 	git -C work clean -q -f -d &&
@@ -110,17 +111,18 @@ test_expect_success SLOWFS,PTHREADS 'a directory for each thread where look-ups 
 	mv work work.backing &&
 	slowfs_mount work --serial-lookups --entry-timeout=60 --attr-timeout=60 &&
 	git -C work -c core.preloadIndex=false diff-files &&
-	slowfs_count work lookup >expect &&
+	alone=$(slowfs_count work lookup) &&
 	slowfs_unmount work &&
 
 	slowfs_mount work --serial-lookups --entry-timeout=60 \
 		--attr-timeout=60 --latency=lookup=5000 &&
 	git -C work diff-files >diff &&
 	test_must_be_empty diff &&
-	slowfs_count work lookup >actual &&
-	test_cmp expect actual &&
-	slowfs_count work peak >peak &&
-	test 8 -le $(cat peak) &&
+	together=$(slowfs_count work lookup) &&
+	test $together -ge $alone &&
+	test $together -le $((alone + 10)) &&
+	peak=$(slowfs_count work peak) &&
+	test $peak -ge 8 &&
 	slowfs_unmount work
 '
 
