@@ -40,7 +40,7 @@ static const char * const checkout_worker_usage[] = {
 	NULL
 };
 
-#ifdef SIGXFSZ
+#if defined(SIGXFSZ) || defined(SIGIO)
 static void do_nothing(int sig UNUSED)
 {
 }
@@ -319,6 +319,10 @@ static int serve(struct repository *repo, const struct worker_options *options)
 	 * inherit SIG_IGN, is to end as ever.
 	 */
 	signal(SIGXFSZ, do_nothing);
+#endif
+#ifdef SIGIO
+	/* Somebody waits for us to return a lease, which we will do soon. */
+	signal(SIGIO, do_nothing);
 #endif
 	if (writer_open(&worker.writer, repo, options->root,
 			options->want_stat) < 0)

@@ -15,6 +15,7 @@
 #include "repository.h"
 #ifdef __linux__
 #include <sys/ioctl.h>
+#include <sys/vfs.h>
 /* of linux/fs.h, which some C libraries do not get on with */
 #ifndef FICLONE
 #define FICLONE _IOW(0x94, 9, int)
@@ -216,14 +217,53 @@ static int is_file_of_blob(int fd, const struct object_id *oid, size_t size,
 }
 
 /*
- * Clone the donor's file, and see whether what has come is the blob. To hash
- * the donor's file would prove less: who has mapped it into memory may write to
- * it before it is cloned without a change of its times.
+ * Keep others from writing to the donor's file until it is closed. A read lease
+ * is had only if nobody has the file open or mapped for writing, and whoever
+ * opens it so has to wait until the lease is returned, or taken away after some
+ * time; see fcntl(2). That goes for all only where all are on this machine.
+ */
+static int take_lease(int fd MAYBE_UNUSED)
+{
+#ifdef F_SETLEASE
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return 0;
+	switch ((uint32_t)fs.f_type) {
+	case 0x58465342:	/* XFS */
+	case 0x9123683e:	/* Btrfs */
+	case 0xca451a4e:	/* bcachefs */
+		return !fcntl(fd, F_SETLEASE, F_RDLCK);
+	}
+#endif
+	return 0;
+}
+
+static int has_lease(int fd MAYBE_UNUSED)
+{
+#ifdef F_SETLEASE
+	return fcntl(fd, F_GETLEASE) == F_RDLCK;
+#else
+	return 0;
+#endif
+}
+
+/*
+ * Clone the donor's file if it is the blob, and stays so until it is cloned. If
+ * that cannot be had, see whether what has come is the blob. This is slower, as
+ * no block of the clone is in memory; but who has the donor's file mapped could
+ * write to it before it is cloned without a change of its times.
  */
 static int clone_file(const struct content *content,
 		      struct checkout_writer *writer,
 		      const struct checkout_item *item, int fd)
 {
+	const struct git_hash_algo *algo = writer->repo->hash_algo;
+	int is_leased = take_lease(content->file);
+
+	if (is_leased && !is_file_of_blob(content->file, &item->oid,
+					  content->size, algo))
+		return -1;
 	if (reflink_file(fd, content->file)) {
 		/*
 		 * Will all files fail? Not with EINVAL, which a single one has
@@ -233,8 +273,8 @@ static int clone_file(const struct content *content,
 			writer->donors[item->donor - 1].refused = 1;
 		return -1;
 	}
-	if (!is_file_of_blob(fd, &item->oid, content->size,
-			     writer->repo->hash_algo))
+	if (!(is_leased && has_lease(content->file)) &&
+	    !is_file_of_blob(fd, &item->oid, content->size, algo))
 		return -1;
 	writer->outcome.cloned_files++;
 	writer->outcome.cloned_bytes += content->size;

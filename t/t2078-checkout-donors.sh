@@ -434,6 +434,50 @@ test_expect_success FAKE_REFLINK 'no worker clones what is not the blob' '
 	done
 '
 
+# Where leases are known to hold, only the donor's file is read, and the clone not:
+# of a donor that has the blob, "other" is then taken for it, which nobody can make
+# it unless the lease is refused or asked back.
+test_lazy_prereq LEASES '
+	cd "$TRASH" &&
+	new_donor &&
+	tell big 1 &&
+	FAKE_REFLINK_LEASES=1 work other --donor=../donor &&
+	test_grep cloned actual
+'
+
+test_expect_success FAKE_REFLINK,LEASES 'no worker clones what is not the blob, with a lease' '
+	new_donor &&
+	tell big 1 &&
+	test_when_finished "sane_unset FAKE_REFLINK_LEASES FAKE_REFLINK_LOG" &&
+	FAKE_REFLINK_LEASES=1 &&
+	FAKE_REFLINK_LOG=$TRASH/calls &&
+	export FAKE_REFLINK_LEASES FAKE_REFLINK_LOG &&
+	rm -f calls &&
+	work copy --donor=../donor &&
+	cloned &&
+	test_line_count = 1 calls &&
+	rm calls &&
+	tr 1 2 <repo/big >donor/big &&
+	work copy --donor=../donor &&
+	written &&
+	test_path_is_missing calls
+'
+
+test_expect_success FAKE_REFLINK,LEASES 'a lease that is not had, or not to the end, proves nothing' '
+	new_donor &&
+	tell big 1 &&
+	test_when_finished "sane_unset FAKE_REFLINK_LEASES" &&
+	FAKE_REFLINK_LEASES=1 &&
+	export FAKE_REFLINK_LEASES &&
+	work opened --donor=../donor &&
+	written &&
+	(
+		exec 7>>donor/big &&
+		work other --donor=../donor 7>&-
+	) &&
+	written
+'
+
 test_expect_success FAKE_REFLINK 'what has the bytes is cloned, whatever its times' '
 	new_donor &&
 	test-tool chmtime =-5 donor/big &&

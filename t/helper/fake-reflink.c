@@ -12,9 +12,12 @@
  *	zero	it has the right size and only zeros, which counts as success
  *	other	the first byte was written to in that moment by somebody who
  *		has mapped the file into memory: no times have changed
+ *	opened	the same, and somebody waits to open it; a lease is asked back
  *	fail	the disk has an error when half of it is copied
  *	unsupported	what a file system says that cannot share blocks
  *
+ * FAKE_REFLINK_LEASES, if set, has fstatfs() say that this is XFS; otherwise it
+ * says that it does not know, so that there are no leases.
  * FAKE_REFLINK_LOG, if set, is a file to which a line is added for each call.
  * FAKE_REFLINK_FS is the f_type of each file system, in hexadecimal; if it is
  * unset, that of XFS.
@@ -23,6 +26,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -69,6 +73,16 @@ static int copy(int to, int from, off_t size, int zero, int other)
 	return 0;
 }
 
+static void ask_lease_back(int fd)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC) >= 0 ||
+	    errno != EAGAIN)
+		abort();
+}
+
 static int fake(int to, int from, const char *how)
 {
 	int is_short = !strcmp(how, "short"), fails = !strcmp(how, "fail");
@@ -81,8 +95,11 @@ static int fake(int to, int from, const char *how)
 	}
 	if (fstat(from, &st) ||
 	    copy(to, from, is_short || fails ? st.st_size / 2 : st.st_size,
-		 !strcmp(how, "zero"), !strcmp(how, "other")))
+		 !strcmp(how, "zero"),
+		 !strcmp(how, "other") || !strcmp(how, "opened")))
 		return -1;
+	if (!strcmp(how, "opened"))
+		ask_lease_back(from);
 	if (fails) {
 		errno = EIO;
 		return -1;
@@ -125,5 +142,21 @@ int statfs64(const char *path, struct statfs64 *fs)
 	(void)path;
 	memset(fs, 0, sizeof(*fs));
 	fs->f_type = fs_type();
+	return 0;
+}
+
+int fstatfs(int fd, struct statfs *fs)
+{
+	(void)fd;
+	memset(fs, 0, sizeof(*fs));
+	fs->f_type = getenv("FAKE_REFLINK_LEASES") ? XFS_TYPE : 0;
+	return 0;
+}
+
+int fstatfs64(int fd, struct statfs64 *fs)
+{
+	(void)fd;
+	memset(fs, 0, sizeof(*fs));
+	fs->f_type = getenv("FAKE_REFLINK_LEASES") ? XFS_TYPE : 0;
 	return 0;
 }
