@@ -4,11 +4,8 @@
 #include "git-compat-util.h"
 #include "dirs.h"
 #include "entry.h"
-#include "odb.h"
-#include "oid-array.h"
 #include "parallel-checkout/deferred.h"
 #include "parallel-checkout/state.h"
-#include "promisor-remote.h"
 #include "read-cache.h"
 #include "repository.h"
 
@@ -34,38 +31,6 @@ static void remove_leftover(const struct parallel_checkout *pc,
 	     (!base_len && !ie_modified(pc->state->istate, ce, &st, options))))
 		beneath_unlink_or_warn(path, base_len);
 	free(path);
-}
-
-static int lacks_blob(const struct accepted_entry *entry)
-{
-	return !S_ISGITLINK(entry->ce->ce_mode) &&
-		!(entry->ce->ce_flags & CE_WT_REMOVE) &&
-		odb_read_object_info_extended(the_repository->objects,
-					      &entry->ce->oid, NULL,
-					      OBJECT_INFO_SKIP_FETCH_OBJECT |
-					      OBJECT_INFO_QUICK);
-}
-
-/*
- * Fetch what those that are deferred lack, from the `i`th entry on, in one go.
- * If one of them cannot be had, leave it to entry.c to fetch each at its turn:
- * that writes what comes before the first one that is missing, and dies of that
- * one. "git fetch" says so both times.
- */
-static void fetch_missing(struct parallel_checkout *pc, size_t i)
-{
-	struct oid_array missing = OID_ARRAY_INIT;
-	struct object_id unused;
-
-	for (; i < pc->nr; i++) {
-		const struct accepted_entry *entry = &pc->entries[i];
-
-		if (entry->state >= DEFERRED_UNFIT && lacks_blob(entry))
-			oid_array_append(&missing, &entry->ce->oid);
-	}
-	promisor_remote_try_direct(the_repository, missing.oid, missing.nr,
-				   &unused);
-	oid_array_clear(&missing);
 }
 
 /*
@@ -111,17 +76,13 @@ static int write_entry(struct parallel_checkout *pc,
 
 void deferred_write(struct parallel_checkout *pc)
 {
-	int may_fetch = repo_has_promisor_remote(the_repository), in_place = 0;
+	int in_place = 0;
 
 	for (size_t i = 0; pc->deferred; i++) {
 		struct accepted_entry *entry = &pc->entries[i];
 
 		if (entry->state < DEFERRED_UNFIT)
 			continue;
-		if (may_fetch && lacks_blob(entry)) {
-			fetch_missing(pc, i);
-			may_fetch = 0;
-		}
 		in_place = write_entry(pc, entry, in_place);
 		entry->state = ENTRY_DONE;
 		pc->deferred--;

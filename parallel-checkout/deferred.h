@@ -6,8 +6,8 @@ struct parallel_checkout;
 
 /*
  * Write what was deferred, in the order in which it came, as a worker would if
- * none had it and by entry.c otherwise, and say what is to be said. In a
- * partial clone, what it lacks is fetched before. Nothing is in flight.
+ * none had it and by entry.c otherwise, and say what is to be said. Nothing is
+ * in flight.
  */
 void deferred_write(struct parallel_checkout *pc);
 
