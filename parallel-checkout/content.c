@@ -217,14 +217,14 @@ static int is_file_of_blob(int fd, const struct object_id *oid, size_t size,
 }
 
 /*
- * Keep others from writing to the donor's file until it is closed. A read lease
- * is had only if nobody has the file open or mapped for writing, and whoever
- * opens it so has to wait until the lease is returned, or taken away after some
- * time; see fcntl(2). That goes for all only where all are on this machine.
+ * Keep others from opening the donor's file for writing until it is closed. A
+ * lease for reading is had only if nobody has the file open or mapped so, and
+ * who wants to has to wait until it is returned, or taken away after some time;
+ * see fcntl(2). That goes for all only where all are on this machine.
  */
 static int take_lease(int fd MAYBE_UNUSED)
 {
-#ifdef F_SETLEASE
+#ifdef __linux__
 	struct statfs fs;
 
 	if (fstatfs(fd, &fs))
@@ -239,20 +239,30 @@ static int take_lease(int fd MAYBE_UNUSED)
 	return 0;
 }
 
-static int has_lease(int fd MAYBE_UNUSED)
+/*
+ * Has the lease been kept, and all been cloned? XFS could clone a part and call
+ * that a success, until Linux commit 7ce31f20a077 (xfs: don't drop errno values
+ * when we fail to ficlone the entire range, 2024-12-03); nor does a lease keep
+ * a server from truncating the file.
+ */
+static int is_whole_clone(int to MAYBE_UNUSED, int from MAYBE_UNUSED,
+			  size_t size MAYBE_UNUSED)
 {
-#ifdef F_SETLEASE
-	return fcntl(fd, F_GETLEASE) == F_RDLCK;
+#ifdef __linux__
+	struct stat st;
+
+	return fcntl(from, F_GETLEASE) == F_RDLCK &&
+		!fstat(to, &st) && (uintmax_t)st.st_size == size;
 #else
 	return 0;
 #endif
 }
 
 /*
- * Clone the donor's file if it is the blob, and stays so until it is cloned. If
- * that cannot be had, see whether what has come is the blob. This is slower, as
- * no block of the clone is in memory; but who has the donor's file mapped could
- * write to it before it is cloned without a change of its times.
+ * Clone the donor's file, and see whether it is the blob, and was when it was
+ * cloned. If that cannot be had, see whether what has come is the blob. This is
+ * slower, as no block of the clone is in memory; but who has the donor's file
+ * mapped could write to it before it is cloned without a change of its times.
  */
 static int clone_file(const struct content *content,
 		      struct checkout_writer *writer,
@@ -261,9 +271,6 @@ static int clone_file(const struct content *content,
 	const struct git_hash_algo *algo = writer->repo->hash_algo;
 	int is_leased = take_lease(content->file);
 
-	if (is_leased && !is_file_of_blob(content->file, &item->oid,
-					  content->size, algo))
-		return -1;
 	if (reflink_file(fd, content->file)) {
 		/*
 		 * Will all files fail? Not with EINVAL, which a single one has
@@ -273,7 +280,9 @@ static int clone_file(const struct content *content,
 			writer->donors[item->donor - 1].refused = 1;
 		return -1;
 	}
-	if (!(is_leased && has_lease(content->file)) &&
+	if (!(is_leased &&
+	      is_file_of_blob(content->file, &item->oid, content->size, algo) &&
+	      is_whole_clone(fd, content->file, content->size)) &&
 	    !is_file_of_blob(fd, &item->oid, content->size, algo))
 		return -1;
 	writer->outcome.cloned_files++;
@@ -287,10 +296,12 @@ int content_fill(struct content *content, struct checkout_writer *writer,
 	struct stream_filter *stream;
 
 	if (content->file >= 0) {
-		if (!clone_file(content, writer, item, fd))
-			return 0;
-		close(content->file);
+		int is_cloned = !clone_file(content, writer, item, fd);
+
+		close(content->file);	/* and return the lease */
 		content->file = -1;
+		if (is_cloned)
+			return 0;
 		if (ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET) < 0 ||
 		    load_blob(content, writer, item))
 			return -1;
