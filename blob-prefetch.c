@@ -46,11 +46,14 @@ static int is_written(const struct checkout *state,
 		      const struct cache_entry *ce)
 {
 	struct strbuf path = STRBUF_INIT;
+	const char *slash;
 	struct stat st;
 	int is_absent;
 
 	strbuf_addf(&path, "%s%s", state->base_dir, ce->name);
-	is_absent = has_symlink_leading_path(path.buf, path.len) ||
+	slash = strrchr(path.buf, '/');
+	is_absent = (slash && !has_dirs_only_path(path.buf, slash - path.buf,
+						  state->base_dir_len)) ||
 		lstat(path.buf, &st);
 	strbuf_release(&path);
 	if (is_absent)

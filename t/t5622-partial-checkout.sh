@@ -56,7 +56,11 @@ fetches () {
 	local number="$1" &&
 	shift &&
 	rm -f "$TRASH_DIRECTORY/trace" &&
-	GIT_TRACE2_EVENT="$TRASH_DIRECTORY/trace" "$@" &&
+	(
+		GIT_TRACE2_EVENT="$TRASH_DIRECTORY/trace" &&
+		export GIT_TRACE2_EVENT &&
+		"$@"
+	) &&
 	{
 		grep "\"event\":\"child_start\".*fetch.negotiationAlgorithm=noop" \
 			"$TRASH_DIRECTORY/trace" >"$TRASH_DIRECTORY/fetched" || :
@@ -110,6 +114,29 @@ test_expect_success 'checkout-index --stdin' '
 	tr "\n" "\0" <list >list.z &&
 	fetches 1 git -C clone checkout-index -z --stdin <list.z &&
 	test_cmp origin/dir/two/f10 clone/dir/two/f10
+'
+
+test_expect_success 'checkout-index: a path that is an error is one at its turn' '
+	for path in /nonexistent/x/y ../outside
+	do
+		partial clone &&
+		test_expect_code 128 git -C clone checkout-index \
+			dir/one/f1 $path dir/one/f2 &&
+		test_cmp origin/dir/one/f1 clone/dir/one/f1 &&
+		test_must_fail env GIT_NO_LAZY_FETCH=1 \
+			git -C clone cat-file -e HEAD:dir/one/f2 || return 1
+	done
+'
+
+test_expect_success SYMLINKS 'checkout-index --prefix: below a link' '
+	partial clone &&
+	git -C clone checkout-index --all --prefix=../files/ &&
+	test_when_finished "rm -rf files link" &&
+	ln -s files link &&
+	partial clone &&
+	fetches 0 test_must_fail \
+		git -C clone checkout-index --all --prefix=../link/ 2>err &&
+	test_grep "already exists" err
 '
 
 test_expect_success PIPE 'checkout-index --stdin does not wait for another line' '
@@ -243,6 +270,23 @@ test_expect_success 'apply' '
 	fetches 0 git -C clone apply --3way ../side.diff
 '
 
+test_expect_success 'apply --cached does not read attributes' '
+	partial clone &&
+	git -C clone apply --cached ../side.diff &&
+	test_must_fail env GIT_NO_LAZY_FETCH=1 \
+		git -C clone cat-file -e HEAD:dir/.gitattributes
+'
+
+# One fetch of what is in the index, and two that fail for what is nowhere.
+test_expect_success 'apply --3way: a patch that was made of something else' '
+	partial again &&
+	foreign=$(echo foreign | git hash-object --stdin) &&
+	old=$(git -C again rev-parse HEAD:dir/one/f1) &&
+	sed "s/^index $old/index $foreign/" side.diff >foreign.diff &&
+	! test_cmp side.diff foreign.diff &&
+	fetches 3 git -C again apply --cached --3way ../foreign.diff
+'
+
 test_expect_success 'what is to be removed is not fetched' '
 	partial clone &&
 	(
@@ -265,6 +309,12 @@ test_expect_success 'a replaced blob is not fetched' '
 		git -C clone cat-file -e $old
 '
 
+test_expect_success 'bad configuration is found before anything is fetched' '
+	partial clone &&
+	fetches 0 test_must_fail git -C clone -c checkout.workers=many \
+		checkout -- dir
+'
+
 test_expect_success 'GIT_NO_LAZY_FETCH' '
 	partial clone &&
 	test_must_fail env GIT_NO_LAZY_FETCH=1 GIT_TRACE2_EVENT="$(pwd)/trace" \
@@ -285,7 +335,7 @@ test_expect_success 'a blob that the remote does not have' '
 	test_must_fail git -C clone checkout HEAD -- dir 2>err &&
 	test_grep "could not fetch $blob from promisor remote" err &&
 	test_cmp origin/dir/one/f1 clone/dir/one/f1 &&
-	test_path_is_missing clone/dir/two/f1 &&
+	test_path_is_missing clone/dir/two/f2 &&
 	test_path_is_missing clone/.git/index.lock
 '
 
