@@ -88,6 +88,14 @@ void store_planes_avx2(const __m128i w[PLANE_GROUPS],
 	PLANE(2, low), NEXT(low), PLANE(1, low), NEXT(low), PLANE(0, low);
 #undef NEXT
 #undef PLANE
+
+	/*
+	 * The SHA instructions of the next block have no VEX encoding. While
+	 * the upper half of any register is in use, each of them has to keep
+	 * that, and waits for it.
+	 */
+	if (!is_only)
+		_mm256_zeroupper();
 }
 
 /*
