@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Entries that are written after the workers; see deferred.h. */
-#define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
 #include "dirs.h"
 #include "entry.h"
 #include "parallel-checkout/deferred.h"
 #include "parallel-checkout/state.h"
 #include "read-cache.h"
-#include "repository.h"
 
 /*
  * Without force, entry.c leaves alone what it finds at the path of a lost
