@@ -441,7 +441,9 @@ test_lazy_prereq LEASES '
 	cd "$TRASH" &&
 	new_donor &&
 	tell big 1 &&
-	FAKE_REFLINK_LEASES=1 work other --donor=../donor &&
+	FAKE_REFLINK_LEASES=1 &&
+	export FAKE_REFLINK_LEASES &&
+	work other --donor=../donor &&
 	test_grep cloned actual
 '
 

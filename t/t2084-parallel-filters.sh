@@ -914,88 +914,91 @@ test_expect_success SIGNALS 'die(): a filter that goes on after the end of its p
 	is_gone $(cat pids held)
 '
 
-test_expect_success 'die(): no filter is started after the message' '
-	test_when_finished "rm -rf two late" &&
-	git init -q two &&
-	(
-		cd two &&
-		echo "*.one filter=tardy" >.gitattributes &&
-		for i in $(test_seq 20)
-		do
-			echo $i >$i.one || return 1
-		done &&
-		echo z >zz &&
-		git add . &&
-		git commit -q -m files &&
-		rm *.one zz &&
-		echo "zz working-tree-encoding" >.git/info/attributes
-	) &&
+# usage: die_late <workers>; die of an attribute when filters run. One of each
+# worker may have been started before the message, and find it.
+die_late () {
+	rm -f started two/[ampq]* two/zz &&
+	{
+		git -C two -c checkout.workers=$1 \
+			-c checkout.thresholdForParallelism=0 \
+			checkout -q -f HEAD 2>err &
+	} &&
+	main=$! &&
+	wait_until test -s started &&
+	{
+		echo >two/z/.gitattributes &
+	} &&
+	writer=$! &&
+	test_expect_code 128 wait $main &&
+	test_line_count = 1 err &&
+	test_grep "no valid working-tree-encodings" err &&
+	cp started now &&
+	sleep 1 &&
+	test_cmp now started &&
+	test $(grep -c fatal started) -le $1
+}
+
+# usage: init_late <attributes>; each file of tardy is slow.
+init_late () {
 	write_script late.sh <<-EOF &&
-	grep "^fatal" "$TRASH/err" >>"$TRASH/late"
+	echo "\$(cat "$TRASH/err")" >>"$TRASH/started"
+	sleep 0.2
 	cat
 	EOF
 	driver tardy parallel true &&
 	driver tardy smudge "\"$TRASH/late.sh\"" &&
-	for workers in 1 2 auto
-	do
-		rm -f late &&
-		test_expect_code 128 git -C two -c checkout.workers=$workers \
-			-c checkout.thresholdForParallelism=0 \
-			checkout -q -f HEAD 2>err &&
-		test_line_count = 1 err &&
-		test_grep "no valid working-tree-encodings" err &&
-		if test -e late
-		then
-			test_must_be_empty late
-		fi || return 1
-	done
-'
-
-# The filter of the main process goes on when its input ends. No other one is to
-# be started until it has ended.
-test_expect_success SIGNALS 'die(): no filter is started while that of the main process ends' '
-	test_when_finished "rm -rf two late" &&
 	git init -q two &&
 	(
 		cd two &&
-		{
-			echo "p*.one filter=tardy" &&
-			echo "main filter=linger"
-		} >.gitattributes &&
+		mkdir z &&
 		for i in $(test_seq 40)
 		do
 			echo $i >p$i.one || return 1
 		done &&
 		for i in $(test_seq 200)
 		do
-			echo $i >a$i || return 1
+			echo $i >a$i &&
+			echo $i >q$i || return 1
 		done &&
 		echo main >main &&
-		echo z >zz &&
-		git -c filter.linger.process= add . &&
-		git -c filter.linger.process= commit -q -m files &&
-		rm a* p*.one main zz &&
-		echo "zz working-tree-encoding" >.git/info/attributes
-	) &&
+		echo z >z/z &&
+		echo zz >zz &&
+		git add . &&
+		git commit -q -m files &&
+		rm z/z &&
+		cat >.git/info/attributes <<-\EOF &&
+		*.one filter=tardy
+		main filter=linger
+		zz working-tree-encoding
+		EOF
+		mkfifo z/.gitattributes
+	)
+}
+
+test_expect_success PIPE 'die(): no filter is started after the message' '
+	test_when_finished "kill \$main \$writer 2>/dev/null || :; rm -rf two" &&
+	init_late &&
+	driver linger process "" &&
+	for workers in 1 2 4
+	do
+		die_late $workers || return 1
+	done
+'
+
+# The filter of the main process goes on when its input ends. No other one is to
+# be started until it has ended.
+test_expect_success PIPE 'die(): no filter is started while that of the main process ends' '
+	test_when_finished "kill \$main \$writer 2>/dev/null || :; rm -rf two" &&
+	init_late &&
 	write_script linger.sh <<-EOF &&
 	"$TOOL" checkout-filter --name=linger process
 	exec sleep 3
 	EOF
-	write_script late.sh <<-EOF &&
-	grep "^fatal" "$TRASH/err" >>"$TRASH/late"
-	sleep 0.2
-	cat
-	EOF
+	driver linger process "exec \"$TRASH/linger.sh\"" &&
 	driver linger parallel false &&
 	test_when_finished "driver linger parallel true" &&
-	test_expect_code 128 git -C two -c checkout.workers=2 \
-		-c checkout.thresholdForParallelism=0 \
-		checkout -q -f HEAD 2>err &&
-	test_path_is_file two/main &&
-	if test -e late
-	then
-		test_must_be_empty late
-	fi
+	die_late 2 &&
+	test_path_is_file two/main
 '
 
 test_expect_success SIGNALS 'a filter that goes on does not hold up the command' '
