@@ -15,6 +15,9 @@
  *   FAULTS_HOW=<how>	an errno by its number; or "short": a part is read or
  *			written
  *   FAULTS_STACK=1	leave the addresses of the callers, too
+ *   FAULTS_PLACES=1	let nothing fail, but leave "places.<name>#<k>": for each
+ *			class MAX_PLACES 32-bit numbers, one for each call: the
+ *			same where it comes from the same callers
  *
  * A child is counted with its parent until it executes something. What the C
  * library does by itself, such as the opening of a file by fopen(), is
@@ -54,12 +57,17 @@ static const char *const class_names[] = {
 	"process", "thread", "poll", "map", "clone", "cwd",
 };
 
+#define MAX_PLACES (1 << 20)
+
 static struct {
 	enum call_class class;
 	uint64_t nth, *counts;
-	int err, is_short, and_on, with_stack, in_hook;
+	uint32_t *places;
+	int err, is_short, and_on, with_stack;
 	char dir[4096];
 } faults;
+
+static __thread int in_hook;
 
 /* What is left for the driver is written without calls that count. */
 static void leave(const char *name, const char *text)
@@ -76,11 +84,27 @@ static void leave(const char *name, const char *text)
 	if (faults.with_stack && !strcmp(name, "hit")) {
 		void *stack[40];
 
-		faults.in_hook = 1;
+		in_hook = 1;
 		backtrace_symbols_fd(stack, backtrace(stack, 40), fd);
-		faults.in_hook = 0;
+		in_hook = 0;
 	}
 	syscall(SYS_close, fd);
+}
+
+/* A number of those who call, but for the functions of this library. */
+static uint32_t place_of_call(void)
+{
+	void *stack[14];
+	uint32_t hash = 2166136261u;	/* FNV-1a */
+	int n;
+
+	in_hook = 1;
+	n = backtrace(stack, sizeof(stack) / sizeof(*stack));
+	in_hook = 0;
+	for (int i = 3; i < n; i++)
+		for (uintptr_t rest = (uintptr_t)stack[i]; rest; rest >>= 8)
+			hash = (hash ^ (rest & 0xff)) * 16777619u;
+	return hash;
 }
 
 /* Does this call fail? */
@@ -90,9 +114,14 @@ static int is_turn(enum call_class class, const char *function)
 	char text[100];
 	int saved_errno = errno;
 
-	if (!faults.counts || faults.in_hook)
+	if (!faults.counts || in_hook)
 		return 0;
 	count = __atomic_add_fetch(&faults.counts[class], 1, __ATOMIC_SEQ_CST);
+	if (faults.places && count <= MAX_PLACES) {
+		faults.places[(size_t)class * MAX_PLACES + count - 1] =
+			place_of_call();
+		errno = saved_errno;
+	}
 	if (class != faults.class || count < faults.nth ||
 	    (count > faults.nth && !faults.and_on))
 		return 0;
@@ -313,39 +342,41 @@ static const char *name_of_process(int argc, char **argv)
 	return name;
 }
 
-/* Its calls are counted in the file, so that they are known however it ends. */
-static void count_in(int fd)
+/* What is in the file is known however the process ends. */
+static void *new_map(const char *kind, const char *name, int k, size_t size)
 {
-	size_t size = CLASSES * sizeof(*faults.counts);
-	void *counts;
+	char path[sizeof(faults.dir) + 300];
+	void *map = NULL;
+	int fd;
 
-	if (ftruncate(fd, size))
-		return;
-	counts = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (counts != MAP_FAILED)
-		faults.counts = counts;
+	snprintf(path, sizeof(path), "%s/%s.%.200s#%d", faults.dir, kind, name,
+		 k);
+	fd = syscall(SYS_openat, AT_FDCWD, path,
+		     O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return NULL;
+	if (!ftruncate(fd, size))
+		map = (void *)syscall(SYS_mmap, NULL, size,
+				      PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				      0);
+	syscall(SYS_close, fd);
+	return map == MAP_FAILED ? NULL : map;
 }
 
 /* Is it the kth process of its name? As many have left a file. */
 static int is_kth(const char *name, int k)
 {
-	char path[sizeof(faults.dir) + 300];
-	int i, fd;
+	int i = 0;
 
-	for (i = 1; i < 1000; i++) {
-		snprintf(path, sizeof(path), "%s/process.%.200s#%d",
-			 faults.dir, name, i);
-		fd = syscall(SYS_openat, AT_FDCWD, path,
-			     O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (fd >= 0) {
-			count_in(fd);
-			syscall(SYS_close, fd);
-			return i == k;
-		}
-		if (errno != EEXIST)
-			return 0;
-	}
-	return 0;
+	errno = EEXIST;
+	while (!faults.counts && errno == EEXIST && i++ < 1000)
+		faults.counts = new_map("process", name, i,
+					CLASSES * sizeof(*faults.counts));
+	if (getenv("FAULTS_PLACES"))
+		faults.places = new_map("places", name, i,
+					(size_t)CLASSES * MAX_PLACES *
+					sizeof(*faults.places));
+	return faults.counts && i == k;
 }
 
 static int is_chosen(int argc, char **argv)
