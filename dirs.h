@@ -141,10 +141,7 @@ int beneath_rmdir(const char *path, size_t base_len);
 #define beneath_rmdir(path, base_len) ((void)(base_len), rmdir(path))
 #endif
 
-/*
- * Open a file for reading. ENOTDIR if its directory cannot be entered, for
- * whatever reason but a path that is too long or a lack of descriptors.
- */
+/* Open a file for reading. ENOTDIR if there is no directory that it is in. */
 int beneath_open(const char *path, size_t base_len);
 
 /* As unlink_or_warn() and remove_or_warn(). */

@@ -35,6 +35,17 @@ size_t parallel_checkout_accepted(void)
 	return parallel_checkout.accepted;
 }
 
+/* Whatever we have to start now is worth more than idle workers. */
+static int give_way(void)
+{
+	struct parallel_checkout *pc = &parallel_checkout;
+
+	if (!pc->pool.running || pc->in_flight || pc->delayed)
+		return 0;
+	pool_end_workers(&pc->pool);
+	return 1;
+}
+
 /* In which phase entries are offered, or removals, from now on. */
 static enum checkout_phase offering_phase(const struct parallel_checkout *pc)
 {
@@ -73,6 +84,7 @@ void parallel_checkout_begin(const struct checkout *state,
 	 * children, workers and others; cf. git_connect().
 	 */
 	signal(SIGCHLD, SIG_DFL);
+	set_give_way_routine(give_way);
 
 	trace2_region_enter("pcheckout", "main", the_repository);
 	pc->sequential = why_sequential(pc);
@@ -132,10 +144,8 @@ parallel_checkout_offer(struct cache_entry *ce, const struct stat *st,
 	if (pc->phase != PHASE_ACCEPTING)
 		return PARALLEL_CHECKOUT_REFUSED;
 
-	if (class == ENTRY_AT_ITS_TURN) {
-		/* entry.c has the path of this entry in a static buffer */
-		if (st)
-			BUG("parallel checkout catches up too late");
+	/* Later, entry.c has the path of the entry in a static buffer. */
+	if (class == ENTRY_AT_ITS_TURN && !st) {
 		parallel_checkout_catch_up();
 		return PARALLEL_CHECKOUT_REFUSED;
 	}
@@ -290,6 +300,7 @@ static int release_parallel_checkout(struct parallel_checkout *pc)
 	int errs = pc->errs;
 
 	pc_trace_stats(pc);
+	set_give_way_routine(NULL);
 	pool_finish(&pc->pool);
 	strbuf_release(&pc->path);
 	free(pc->root);

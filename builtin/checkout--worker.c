@@ -12,11 +12,13 @@
 #include "environment.h"
 #include "gettext.h"
 #include "hex.h"
+#include "odb.h"
 #include "parallel-checkout/donors.h"
 #include "parallel-checkout/silence.h"
 #include "parallel-checkout/wire.h"
 #include "parallel-checkout/writer.h"
 #include "parse-options.h"
+#include "replace-object.h"
 #include "repository.h"
 #include "run-command.h"
 #include "sigchain.h"
@@ -95,7 +97,7 @@ static void end_with_main_process(void)
 /* The options, but for --protocol and --list-donors. */
 struct worker_options {
 	const char *root;
-	int want_stat;
+	int crlf, want_stat;
 	struct string_list donors;
 	int filters, filter_stderr;
 	const char *git_prefix, *ref, *treeish;
@@ -368,6 +370,8 @@ int cmd_checkout__worker(int argc,
 			    N_("version of the messages")),
 		OPT_STRING(0, "root", &opts.root, N_("dir"),
 			   N_("write files below <dir>")),
+		OPT_BOOL(0, "crlf", &opts.crlf,
+			 N_("line ends of text=auto are CRLF")),
 		OPT_BOOL(0, "stat", &opts.want_stat,
 			 N_("answer with stat data")),
 		OPT_STRING_LIST(0, "donor", &opts.donors, N_("dir"),
@@ -401,6 +405,14 @@ int cmd_checkout__worker(int argc,
 	prepare_repo_settings(repo);
 	if (repo_config_get_value(repo, "core.deltabasecachelimit", &unused))
 		repo->settings.delta_base_cache_limit = DELTA_BASE_CACHE_LIMIT;
+
+	/* includeIf may have included another configuration than here. */
+	auto_crlf = AUTO_CRLF_FALSE;
+	core_eol = opts.crlf ? EOL_CRLF : EOL_LF;
+
+	/* What concerns these is for the main process. */
+	fetch_if_missing = 0;
+	disable_replace_refs();
 
 	end_with_main_process();
 	if (want_donors)

@@ -13,6 +13,7 @@
 #include "parallel-checkout/state.h"
 #include "parallel-checkout/tune.h"
 #include "read-cache.h"
+#include "replace-object.h"
 #include "repository.h"
 #include "statinfo.h"
 #include "submodule.h"
@@ -26,19 +27,24 @@
 /* A longer command may not fit into a message. */
 #define MAX_COMMAND_LEN 4096
 
-/* What cannot be read in the index is looked for in the working tree. */
+/* Attributes that cannot be had from the index are looked for in the tree. */
 static int can_be_read(struct repository *repo, const struct object_id *oid)
 {
 	struct object_info oi = OBJECT_INFO_INIT;
+	enum object_type type;
 	void *buf = NULL;
+	size_t size;
 	int ret;
 
 	prepare_objects(repo);
 	oi.contentp = &buf;
+	oi.sizep = &size;
+	oi.typep = &type;
 	be_silent();
 	ret = !odb_read_object_info_extended(repo->objects, oid, &oi,
 					     OBJECT_INFO_LOOKUP_REPLACE |
-					     OBJECT_INFO_SKIP_FETCH_OBJECT);
+					     OBJECT_INFO_SKIP_FETCH_OBJECT) &&
+		type == OBJ_BLOB && size < ATTR_MAX_FILE_SIZE;
 	if (end_silence() || !ret)
 		forget_bad_objects(repo);
 	free(buf);
@@ -263,7 +269,8 @@ enum entry_class classify_entry(struct parallel_checkout *pc,
 
 	if (is_at_its_turn(pc, ce))
 		return ENTRY_AT_ITS_TURN;
-	if ((ce->ce_flags & CE_WT_REMOVE) || !has_fit_type(pc, ce))
+	if ((ce->ce_flags & CE_WT_REMOVE) || !has_fit_type(pc, ce) ||
+	    lookup_replace_object(the_repository, &ce->oid) != &ce->oid)
 		return ENTRY_UNFIT;
 	class = classify_path(pc, entry, st);
 	if (class == ENTRY_UNSEEN)

@@ -11,7 +11,6 @@
 #include "parallel-checkout/content.h"
 #include "parallel-checkout/writer.h"
 #include "promisor-remote.h"
-#include "replace-object.h"
 #include "repository.h"
 #ifdef __linux__
 #include <sys/ioctl.h>
@@ -78,9 +77,7 @@ static int open_donor_file(struct checkout_writer *writer,
 	struct stat st;
 	int fd;
 
-	/* It has the blob of that name, and not what replaces it here. */
-	if (item->donor > writer->donors_nr || donor->refused ||
-	    lookup_replace_object(writer->repo, &item->oid) != &item->oid)
+	if (item->donor > writer->donors_nr || donor->refused)
 		return -1;
 	name = dirs_enter(&donor->dirs, item->path, 0);
 	if (!name)

@@ -2,6 +2,7 @@
 /* Start, feed and drain workers; see dispatch.h. */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
+#include "convert.h"
 #include "entry.h"
 #include "environment.h"
 #include "gettext.h"
@@ -106,6 +107,8 @@ static void start_more(struct parallel_checkout *pc, int nr)
 	strvec_push(&args, "checkout--worker");
 	if (*pc->root)
 		strvec_pushf(&args, "--root=%s", pc->root);
+	if (output_eol(CRLF_AUTO) == EOL_CRLF)
+		strvec_push(&args, "--crlf");
 	if (pc->state->refresh_cache)
 		strvec_push(&args, "--stat");
 	if (pc->may_filter) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Processes and pipes of a parallel checkout; see pool.h.
- */
+/* Processes and pipes of a parallel checkout; see pool.h. */
 #include "git-compat-util.h"
 #include "advice.h"
 #include "compat/nonblock.h"
@@ -73,7 +71,6 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args,
 	if (start_command(cp))
 		err = errno ? errno : EIO;
 	close_fd(&filter_stderr);
-
 	/* We would wait for each other if both pipes were full. */
 	if (!err && enable_pipe_nonblock(cp->in) < 0) {
 		err = errno;
@@ -234,9 +231,8 @@ static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 		return;
 
 	/*
-	 * Where nobody asked for workers, only that they can never work: to
-	 * another Git, the command is unknown (1), or the options (129), and
-	 * to ours the protocol. SIGHUP is 129, too, but the user is only asked.
+	 * Where nobody asked for workers, only that they never work: another Git
+	 * does not know the command (1) or, like ours, the options (129).
 	 */
 	if (worker->answered || !pool->quiet || code == 129 || code == 1)
 		pool->to_report++;
@@ -319,7 +315,6 @@ static int receive_frames(struct worker_pool *pool, struct pool_worker *worker)
 	if (n <= 0)
 		return -1;
 	strbuf_setlen(in, in->len + n);
-
 	while ((n = wire_next_frame(in->buf + used, in->len - used,
 				    &frame)) > 0) {
 		if (take_frame(pool, worker, &frame))
@@ -328,6 +323,14 @@ static int receive_frames(struct worker_pool *pool, struct pool_worker *worker)
 	}
 	strbuf_remove(in, 0, used);
 	return n;
+}
+
+void pool_end_workers(struct worker_pool *pool)
+{
+	pool->results_nr = 0;
+	for (int i = 0; i < pool->nr; i++)
+		if (is_running(&pool->workers[i]))
+			lose_worker(pool, &pool->workers[i]);
 }
 
 void pool_poll(struct worker_pool *pool, int timeout_ms)
@@ -350,11 +353,10 @@ void pool_poll(struct worker_pool *pool, int timeout_ms)
 		pollfd[1].fd = worker->out.len ? worker->cp.in : -1;
 		pollfd[1].events = POLLOUT;
 	}
-
 	start_ns = getnanotime();
 	ready = poll(pool->pollfds, 2 * pool->nr, timeout_ms);
 	if (ready < 0 && errno != EINTR)
-		die_errno(_("failed to poll checkout workers"));
+		pool_end_workers(pool);
 	pool->waited_ns += getnanotime() - start_ns;
 
 	for (int i = 0; ready > 0 && i < pool->nr; i++) {
@@ -419,9 +421,7 @@ void pool_finish(struct worker_pool *pool)
 		advise(_("no worker has done anything; "
 			 "is 'git' in '%s' of this version?"), git_exec_path());
 
-	/* Before waiting for anyone, so that they end at the same time. */
-	pool_hang_up(pool);
-
+	pool_hang_up(pool);	/* so that they end at the same time */
 	for (int i = 0; i < pool->nr; i++) {
 		struct pool_worker *worker = &pool->workers[i];
 

@@ -125,9 +125,13 @@ void pool_end_batch(struct worker_pool *pool, int worker);
  * Move frames to and results from the workers, for as much as the pipes take
  * and hold. Waits for at most timeout_ms milliseconds, -1 meaning any time,
  * until there is something to be moved. Returns at once if no worker is
- * running. The results are in the pool until the next call.
+ * running. The results are in the pool until the next call. If the system does
+ * not let us wait, all workers are ended.
  */
 void pool_poll(struct worker_pool *pool, int timeout_ms);
+
+/* End all workers and reap them; what they have not answered is lost. */
+void pool_end_workers(struct worker_pool *pool);
 
 /*
  * Wait until the pipe has something to read or its end, or it is end_ns by

@@ -124,6 +124,7 @@ static const char *why_place_is_sequential(const struct checkout *state)
 	const char *slash = find_last_dir_sep(state->base_dir);
 	const char *name_prefix = slash ? slash + 1 : state->base_dir;
 	char *dir = xmemdupz(state->base_dir, name_prefix - state->base_dir);
+	char *place = NULL;
 	struct tracked_search search = {
 		.index = state->istate,
 		.base = STRBUF_INIT,
@@ -134,18 +135,25 @@ static const char *why_place_is_sequential(const struct checkout *state)
 		goto out;
 
 	/* Files are written where Git looks for attributes of others. */
-	if (*dir && !*name_prefix && worktree &&
-	    !fspathcmp(search.base.buf, worktree)) {
-		why = "the prefix is the working tree";
-		goto out;
+	strbuf_complete(&search.base, '/');
+	place = xstrdup(search.base.buf);
+	if (worktree && *state->base_dir) {
+		strbuf_reset(&search.base);
+		strbuf_addf(&search.base, "%s/", worktree);
+		if (!fspathcmp(place, search.base.buf) ||
+		    may_be_tracked(&search, place)) {
+			why = "the prefix is where tracked files are";
+			goto out;
+		}
 	}
 
-	strbuf_complete(&search.base, '/');
-	strbuf_addstr(&search.base, name_prefix);
+	strbuf_reset(&search.base);
+	strbuf_addf(&search.base, "%s%s", place, name_prefix);
 	if (is_configured_by_tracked_files(&search))
 		why = "files that Git is configured by are tracked";
 out:
 	strbuf_release(&search.base);
+	free(place);
 	free(dir);
 	return why;
 }

@@ -154,7 +154,7 @@ is_project_path () {
 	case $1 in
 	.*|build|build*/*|base/*|scripts/*) return 0 ;;
 	contrib/parallel-checkout/timeline) return 1 ;;	# for users of Git
-	contrib/workspace/bench|Documentation/technical/how-this-is-tested.adoc) return 0 ;;
+	contrib/workspace/bench|contrib/workspace/README-bench.md|Documentation/technical/how-this-is-tested.adoc) return 0 ;;
 	contrib/parallel-checkout/*|contrib/bulk-refs/*|contrib/ci/*|contrib/clone/*|contrib/donors/*|contrib/faults/*|contrib/filters/*|contrib/partial/*|contrib/status/*)
 		return 0 ;;
 	Makefile|*.md) case $1 in */*) return 1 ;; esac; return 0 ;;

@@ -507,19 +507,6 @@ test_expect_success FAKE_REFLINK,PIPE 'no worker waits for a pipe in a donor' '
 	written
 '
 
-test_expect_success FAKE_REFLINK 'a blob that is replaced is not cloned' '
-	new_donor &&
-	tell big 1 &&
-	test_when_finished "git -C repo replace -d $(git -C repo rev-parse :big)" &&
-	other=$(tr 1 2 <repo/big | git -C repo hash-object -w --stdin) &&
-	git -C repo replace $(git -C repo rev-parse :big) $other &&
-	work copy --donor=../donor &&
-	echo "1 written" >expect &&
-	test_cmp expect actual &&
-	tr 1 2 <repo/big >expect &&
-	test_cmp expect out/big
-'
-
 test_expect_success FAKE_REFLINK 'a missing blob is not cloned' '
 	new_donor &&
 	tell big 1 &&

@@ -1909,6 +1909,122 @@ test_expect_success 'commands from a subdirectory and with --work-tree' '
 	verify_worktree elsewhere
 '
 
+# usage: same_eol <setup> <git arguments>...
+#
+# Files of the repository "eol" have the same line ends, whoever writes them.
+# <setup> is run in the directory of each run, where the result is "out".
+same_eol () {
+	local setup="$1" dir &&
+	shift &&
+	for n in 1 2
+	do
+		dir=$TRASH/eol.$n &&
+		rm -rf "$dir" &&
+		mkdir "$dir" &&
+		(
+			cd "$dir" &&
+			eval "$setup" &&
+			with_workers $n "$@" &&
+			rm -rf out/.git
+		) || return 1
+	done &&
+	diff -r eol.1/out eol.2/out
+}
+
+# Once as all others, and for the text to be converted.
+test_expect_success 'setup: a configuration that workers do not see' '
+	git init -q -b main eol &&
+	echo "* text=auto" >eol/.gitattributes &&
+	for i in $(test_seq 200)
+	do
+		echo $i >eol/f$i || return 1
+	done &&
+	git -C eol add . &&
+	git -C eol commit -q -m files &&
+	cat >crlf.config <<-\EOF
+	[core]
+		eol = crlf
+	EOF
+'
+
+test_expect_success 'line ends of a configuration that is named by a relative path' '
+	GIT_CONFIG_GLOBAL=./config &&
+	export GIT_CONFIG_GLOBAL &&
+	test_when_finished "sane_unset GIT_CONFIG_GLOBAL" &&
+	same_eol "cp ../crlf.config config" clone -q ../eol out &&
+	printf "1\r\n" >expect &&
+	test_cmp expect eol.2/out/f1
+'
+
+# It is read when HEAD is at "topic", and detached when files are written.
+test_expect_success 'line ends of a configuration for a branch that is left' '
+	test_config_global includeIf.onbranch:topic.path "$TRASH/crlf.config" &&
+	same_eol "git clone -q -n ../eol out && git -C out checkout -q -b topic &&
+		git -C out commit -q --allow-empty -m empty &&
+		git -C out rm -q -r . && git -C out commit -q -m removed &&
+		git -C out revert --no-edit HEAD" \
+		-C out rebase -q --no-ff --keep-empty HEAD~3
+'
+
+test_expect_success 'a blob that is replaced' '
+	new=$(echo new | git -C eol hash-object -w --stdin) &&
+	git -C eol replace $(git -C eol rev-parse main:f7) $new &&
+	test_when_finished "git -C eol replace -d $(git -C eol rev-parse main:f7)" &&
+	same_eol "git clone -q -n --shared ../eol out &&
+		git -C out fetch -q origin refs/replace/*:refs/replace/*" \
+		-C out checkout -q -f main &&
+	echo new >expect &&
+	test_cmp expect eol.2/out/f7
+'
+
+# It is no attribute file then, and until it is found out, there is the old one.
+test_expect_success EXPENSIVE 'an attribute file that is too large' '
+	git init -q odd &&
+	mkdir odd/d &&
+	echo "*.txt eol=crlf" >odd/d/.gitattributes &&
+	echo old >odd/d/file.txt &&
+	git -C odd add . &&
+	git -C odd commit -q -m old &&
+	git -C odd branch old &&
+	test-tool genzeros 104857600 >odd/d/.gitattributes &&
+	echo new >odd/d/file.txt &&
+	git -C odd add . &&
+	git -C odd commit -q -m new &&
+	git -C odd branch new &&
+	for n in 1 2
+	do
+		git -C odd reset -q --hard old &&
+		with_workers $n -C odd reset -q --hard new &&
+		git -C odd hash-object --no-filters d/file.txt >eol.$n.oid || return 1
+	done &&
+	test_cmp eol.1.oid eol.2.oid
+'
+
+test_expect_success 'checkout-index writes attribute files of others' '
+	git init -q dotted &&
+	(
+		cd dotted &&
+		mkdir sub &&
+		echo "* eol=crlf" >gitattributes &&
+		for i in $(test_seq 40)
+		do
+			echo $i >sub/x$i || return 1
+		done &&
+		git add . &&
+		git commit -q -m files
+	) &&
+	for n in 1 2
+	do
+		rm -rf eol.$n &&
+		git clone -q dotted eol.$n &&
+		with_workers $n -C eol.$n checkout-index -a -f --prefix=sub/. &&
+		rm -rf eol.$n/.git || return 1
+	done &&
+	diff -r eol.1 eol.2 &&
+	with_workers 2 -C dotted checkout-index -a -f --prefix=out/ &&
+	test "$(stat_of workers)" = 2
+'
+
 # usage: refuses <expected message> <argument of git clone>...
 #
 # It does, before it asks the other side for anything.

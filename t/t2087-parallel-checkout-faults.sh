@@ -392,12 +392,44 @@ test_expect_success PRELOAD_FAULTS 'a worker is interrupted in close()' '
 '
 
 # Nothing of that passes by itself; a moment ago, it worked.
-test_expect_success PRELOAD_FAULTS 'poll() that fails later ends the command' '
+test_expect_success PRELOAD_FAULTS 'where poll() fails later, workers are lost' '
 	test_when_finished "rm -rf later" &&
 	git clone -q -n files later &&
-	test_env FAULTS_NTH=3 with_faults poll test_expect_code 128 timeout 60 \
+	test_env FAULTS_NTH=3 with_faults poll timeout 60 \
 		git -C later -c checkout.workers=2 checkout -q -f 2>err &&
-	test_grep "^fatal: failed to poll checkout workers: " err
+	test_grep "ended early" err &&
+	git -C later status --porcelain >status &&
+	test_must_be_empty status
+'
+
+# Two forks are for the workers.
+test_expect_success PRELOAD_FAULTS 'workers give way to a filter of the main process' '
+	test_when_finished "rm -rf room" &&
+	test_config_global filter.upper.smudge "tr a-z A-Z" &&
+	test_config_global filter.upper.clean "tr A-Z a-z" &&
+	git init -q room &&
+	(
+		cd room &&
+		echo "*.up filter=upper" >.gitattributes &&
+		for i in $(test_seq 200)
+		do
+			echo $i >a$i || return 1
+		done &&
+		echo text >b.up &&
+		echo text >c.up &&
+		git add . &&
+		git commit -q -m files &&
+		rm -f a* *.up &&
+		test_env FAULTS_NTH=3 with_faults fork \
+			git -c checkout.workers=2 \
+			-c checkout.thresholdForParallelism=0 checkout -q -f 2>err &&
+		test_grep "^fork" "$TRASH_DIRECTORY/faults" &&
+		test_must_be_empty err &&
+		echo TEXT >expect &&
+		test_cmp expect b.up &&
+		test_cmp expect c.up &&
+		git diff-files --exit-code
+	)
 '
 
 test_expect_success PRELOAD_FAULTS 'a worker that nothing can be sent to is lost' '

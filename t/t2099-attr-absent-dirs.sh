@@ -167,4 +167,25 @@ test_expect_success 'nothing is looked for below a directory that was absent' '
 	)
 '
 
+# It is not absent, and what is below it may be read by a later look.
+test_expect_success SANITY 'a directory that cannot be entered is told of' '
+	test_when_finished "chmod u+x closed/d" &&
+	git init closed &&
+	mkdir -p closed/d/e &&
+	echo file >closed/d/e/file &&
+	git -C closed add d &&
+	git -C closed commit -q -m files &&
+	rm closed/d/e/file &&
+	chmod a-x closed/d &&
+	for workers in 1 2
+	do
+		test_must_fail git -C closed -c checkout.workers=$workers \
+			-c checkout.thresholdForParallelism=0 \
+			checkout -f HEAD 2>err &&
+		sort -u err >err.$workers || return 1
+	done &&
+	test_grep "unable to access .d/e/.gitattributes" err.1 &&
+	test_cmp err.1 err.2
+'
+
 test_done

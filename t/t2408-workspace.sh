@@ -637,27 +637,48 @@ test_expect_success 'a base that was made again' '
 	test_clean ws HEAD
 '
 
-test_expect_success 'remove keeps what is written after it has looked' '
-	git workspace add -q --detach late &&
-	mkdir writing &&
-	for name in umount fusermount3
-	do
-		write_script writing/$name <<-EOF || return 1
-		echo late >"$PWD/late/file"
-		exec $(command -v $name) "\$@"
-		EOF
-	done &&
-	(
-		PATH="$PWD/writing:$PATH" &&
-		test_fails 128 "was written to meanwhile" \
-			git workspace remove late
-	) &&
-	git workspace mount late &&
-	echo late >expect &&
-	test_cmp expect late/file &&
-	rm late/file &&
-	git workspace remove late
-'
+# The clock of the repository is an hour ahead, where the layer is elsewhere.
+for where in beside elsewhere
+do
+	test_expect_success "remove keeps what is written after it has looked, layer $where" '
+		if test $where = elsewhere
+		then
+			layer="--upper-dir=$PWD/layers"
+		else
+			layer=
+		fi &&
+		git workspace add -q --detach ${layer:+"$layer"} late &&
+		mkdir -p writing &&
+		for name in umount fusermount3
+		do
+			write_script writing/$name <<-EOF || return 1
+			touch -c -d "+1 hour" "$PWD/.git/workspace/trees/late"/checked*
+			echo late >"$PWD/late/file"
+			exec $(command -v $name) "\$@"
+			EOF
+		done &&
+		if test $where = beside
+		then
+			sed -i /^touch/d writing/*
+		fi &&
+		(
+			PATH="$PWD/writing:$PATH" &&
+			test_fails 128 "was written to meanwhile" \
+				git workspace remove late
+		) &&
+		git workspace mount late &&
+		echo late >expect &&
+		test_cmp expect late/file &&
+		rm late/file &&
+		git workspace remove late &&
+		test_path_is_missing .git/workspace/trees/late &&
+		if test -e layers
+		then
+			ls layers >actual &&
+			test_must_be_empty actual
+		fi
+	'
+done
 
 test_expect_success 'base list, and remove while in use' '
 	git workspace base list >out &&

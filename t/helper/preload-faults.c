@@ -9,14 +9,15 @@
  *   quota	write() says EDQUOT
  *   pipe		write() to a pipe says ENOSPC, again and again
  *   poll		poll() says ENOMEM, again and again
+ *   fork		fork() says EAGAIN, but for once
  *   hide		readdir() does not list ".gitignore"
  *   lookup	lstat() of a directory says EIO, but for once
  *
- * "pipe" and "poll" begin with call FAULTS_NTH, "lookup" is once, with
- * directory FAULTS_NTH. All else but "hide" is for links, and files that are
- * created with O_EXCL, outside of ".git", and for each FAULTS_NTH of them
- * (the first, and each, unless set). What is done is appended to FAULTS_LOG.
- * Tests build it themselves; see lib-faulty-calls.sh.
+ * "pipe" and "poll" begin with call FAULTS_NTH, "fork" is that call only, and
+ * "lookup" directory FAULTS_NTH. All else but "hide" is for links, and files
+ * that are created with O_EXCL, outside of ".git", and for each FAULTS_NTH of
+ * them (the first, and each, unless set). What is done is appended to
+ * FAULTS_LOG. Tests build it themselves; see lib-faulty-calls.sh.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -192,6 +193,20 @@ int poll(struct pollfd *fds, nfds_t nr, int timeout)
 	if (!want("poll") || ++polled < nth())
 		return real(fds, nr, timeout);
 	errno = ENOMEM;
+	return -1;
+}
+
+pid_t fork(void)
+{
+	static pid_t (*real)(void);
+	static int forked;
+
+	if (!real)
+		real = (pid_t (*)(void))dlsym(RTLD_NEXT, "fork");
+	if (!want("fork") || ++forked != nth())
+		return real();
+	note("fork", "");
+	errno = EAGAIN;
 	return -1;
 }
 
