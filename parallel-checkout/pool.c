@@ -231,8 +231,8 @@ static void lose_worker(struct worker_pool *pool, struct pool_worker *worker)
 		return;
 
 	/*
-	 * Where nobody asked for workers, only that they never work: another Git
-	 * does not know the command (1) or, like ours, the options (129).
+	 * Where nobody asked for workers, only that they never work: some other
+	 * Git knows no such command (1) or, as ours, no such options (129).
 	 */
 	if (worker->answered || !pool->quiet || code == 129 || code == 1)
 		pool->to_report++;
