@@ -18,8 +18,6 @@
 /* Most filters end at once when there is nothing more to do. */
 #define LINGER_MS 1000
 
-#define READ_SIZE (64 * 1024)
-
 static void close_fd(int *fd)
 {
 	if (*fd >= 0)
@@ -310,8 +308,8 @@ static int receive_frames(struct worker_pool *pool, struct pool_worker *worker)
 	size_t used = 0;
 	ssize_t n;
 
-	strbuf_grow(in, READ_SIZE);
-	n = xread(worker->cp.out, in->buf + in->len, READ_SIZE);
+	strbuf_grow(in, 64 * 1024);
+	n = xread(worker->cp.out, in->buf + in->len, strbuf_avail(in));
 	if (n <= 0)
 		return -1;
 	strbuf_setlen(in, in->len + n);
@@ -327,10 +325,12 @@ static int receive_frames(struct worker_pool *pool, struct pool_worker *worker)
 
 void pool_end_workers(struct worker_pool *pool)
 {
+	be_silent();
 	pool->results_nr = 0;
 	for (int i = 0; i < pool->nr; i++)
 		if (is_running(&pool->workers[i]))
 			lose_worker(pool, &pool->workers[i]);
+	end_silence();
 }
 
 void pool_poll(struct worker_pool *pool, int timeout_ms)
