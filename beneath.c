@@ -43,10 +43,11 @@ int beneath_open(const char *path, size_t base_len)
 
 	if (name)
 		return dirs_open(&last, name, 0);
-	/* Who makes the directory says so if it cannot be made. */
-	if (is_missing_file_error(errno) || errno == ELOOP ||
-	    (errno == ENAMETOOLONG && strlen(path) < PATH_MAX))
+	/* What is wrong with a directory is for those to say who make it. */
+	if (is_missing_file_error(errno) || errno == ELOOP)
 		errno = ENOTDIR;
+	else if (strlen(path) < PATH_MAX && errno != EMFILE && errno != ENFILE)
+		errno = ENOENT;
 	return -1;
 }
 

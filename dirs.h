@@ -141,7 +141,11 @@ int beneath_rmdir(const char *path, size_t base_len);
 #define beneath_rmdir(path, base_len) ((void)(base_len), rmdir(path))
 #endif
 
-/* Open a file for reading. ENOTDIR if there is no directory that it is in. */
+/*
+ * Open a file for reading. ENOTDIR if there is no directory that it is in, and
+ * ENOENT if that cannot be entered, for whatever reason but a path that is too
+ * long or a lack of descriptors.
+ */
 int beneath_open(const char *path, size_t base_len);
 
 /* As unlink_or_warn() and remove_or_warn(). */
