@@ -139,7 +139,8 @@ static const char *why_place_is_sequential(const struct checkout *state)
 	place = xstrdup(search.base.buf);
 	if (worktree && *state->base_dir) {
 		strbuf_reset(&search.base);
-		strbuf_addf(&search.base, "%s/", worktree);
+		strbuf_addstr(&search.base, worktree);
+		strbuf_complete(&search.base, '/');
 		if (!fspathcmp(place, search.base.buf) ||
 		    may_be_tracked(&search, place)) {
 			why = "the prefix is where tracked files are";
