@@ -135,6 +135,7 @@ as_sequential () {
 }
 
 test_expect_success 'setup' '
+	git config --global maintenance.auto false &&
 	default_drivers &&
 	git init -q -b main repo &&
 	(

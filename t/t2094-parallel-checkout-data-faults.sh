@@ -13,6 +13,7 @@ TEST_PASSES_SANITIZE_LEAK=true
 
 # The victim is in the middle of what the others are.
 test_expect_success 'setup' '
+	git config --global maintenance.auto false &&
 	git init good &&
 	(
 		cd good &&

@@ -167,7 +167,8 @@ test_expect_success 'nothing is looked for below a directory that was absent' '
 	)
 '
 
-test_expect_success SANITY 'a directory that cannot be entered is told of once' '
+# Of "d" itself we may complain before it is known that nothing can be written.
+test_expect_success SANITY 'what is in a directory that cannot be entered is not told of' '
 	test_when_finished "chmod u+x closed/d" &&
 	git init closed &&
 	mkdir -p closed/d/e &&
@@ -181,7 +182,8 @@ test_expect_success SANITY 'a directory that cannot be entered is told of once' 
 		test_must_fail git -C closed -c checkout.workers=$workers \
 			-c checkout.thresholdForParallelism=0 \
 			checkout -f HEAD 2>err &&
-		sort -u err >err.$workers || return 1
+		sed "/unable to access .d\/.gitattributes/d" err >err.$workers ||
+		return 1
 	done &&
 	test_grep "^fatal: cannot create directory at .d/e." err.1 &&
 	test_cmp err.1 err.2

@@ -94,6 +94,7 @@ test_gone () {
 }
 
 test_expect_success 'setup' '
+	git config --global maintenance.auto false &&
 	mkdir -p sub/deep other &&
 	for i in 1 2 3 4 5 6 7 8 9
 	do
@@ -659,7 +660,11 @@ do
 		done &&
 		if test $where = beside
 		then
-			sed -i /^touch/d writing/*
+			for name in writing/*
+			do
+				sed /^touch/d $name >without &&
+				cat without >$name || return 1
+			done
 		fi &&
 		(
 			PATH="$PWD/writing:$PATH" &&

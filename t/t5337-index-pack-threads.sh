@@ -102,6 +102,7 @@ set_byte () {
 }
 
 test_expect_success 'setup' '
+	git config --global maintenance.auto false &&
 	git init repo &&
 	(
 		cd repo &&

@@ -22,6 +22,7 @@ make_files () {
 }
 
 test_expect_success 'setup' '
+	git config --global maintenance.auto false &&
 	git init -b main origin &&
 	(
 		cd origin &&
