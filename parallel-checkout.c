@@ -5,9 +5,12 @@
  */
 #define USE_THE_REPOSITORY_VARIABLE
 #include "git-compat-util.h"
+#include "advice.h"
 #include "convert.h"
 #include "dirs.h"
 #include "entry.h"
+#include "exec-cmd.h"
+#include "gettext.h"
 #include "parallel-checkout.h"
 #include "parallel-checkout/classify.h"
 #include "parallel-checkout/deferred.h"
@@ -38,12 +41,8 @@ size_t parallel_checkout_accepted(void)
 /* Whatever we have to start now is worth more than idle workers. */
 static int give_way(void)
 {
-	struct parallel_checkout *pc = &parallel_checkout;
-
-	if (!pc->pool.running || pc->in_flight || pc->delayed)
-		return 0;
-	pool_end_workers(&pc->pool);
-	return 1;
+	return !parallel_checkout.in_flight &&
+		pool_give_way(&parallel_checkout.pool);
 }
 
 /* In which phase entries are offered, or removals, from now on. */
@@ -294,12 +293,26 @@ void parallel_checkout_finish_removals(void)
 	pc_enter(pc, offering_phase(pc));
 }
 
+static void report_lost_workers(const struct worker_pool *pool)
+{
+	int n = pool->to_report;
+
+	if (n)
+		warning(Q_("a checkout worker has ended early; its files are written again",
+			   "%d checkout workers have ended early; their files are written again",
+			   n), n);
+	if (n && !pool->batches)
+		advise(_("no worker has done anything; "
+			 "is 'git' in '%s' of this version?"), git_exec_path());
+}
+
 /* Forget everything. Returns what parallel_checkout_finish() does. */
 static int release_parallel_checkout(struct parallel_checkout *pc)
 {
 	int errs = pc->errs;
 
 	pc_trace_stats(pc);
+	report_lost_workers(&pc->pool);
 	set_give_way_routine(NULL);
 	pool_finish(&pc->pool);
 	strbuf_release(&pc->path);

@@ -269,12 +269,13 @@ enum entry_class classify_entry(struct parallel_checkout *pc,
 
 	if (is_at_its_turn(pc, ce))
 		return ENTRY_AT_ITS_TURN;
-	if ((ce->ce_flags & CE_WT_REMOVE) || !has_fit_type(pc, ce) ||
-	    lookup_replace_object(the_repository, &ce->oid) != &ce->oid)
+	if ((ce->ce_flags & CE_WT_REMOVE) || !has_fit_type(pc, ce))
 		return ENTRY_UNFIT;
 	class = classify_path(pc, entry, st);
 	if (class == ENTRY_UNSEEN)
 		return class;
+	if (lookup_replace_object(the_repository, &ce->oid) != &ce->oid)
+		return ENTRY_UNFIT;
 	entry->item.mode = create_ce_mode(ce->ce_mode);
 	oidcpy(&entry->item.oid, &ce->oid);
 	if (!S_ISREG(ce->ce_mode))

@@ -48,12 +48,12 @@ static void ask_lister(const char *root, struct strbuf *list)
 		return;
 
 	do
-		n = pool_wait_for_pipe(lister.out, getnanotime() + LISTER_NS) ?
+		n = wire_wait(lister.out, getnanotime() + LISTER_NS) ?
 			-1 : strbuf_read_once(list, lister.out, 64 * 1024);
 	while (n > 0);
 	if (n < 0) {
 		kill(lister.pid, SIGKILL);
-		n = pool_wait_for_pipe(lister.out, getnanotime() + LISTER_NS);
+		n = wire_wait(lister.out, getnanotime() + LISTER_NS);
 	}
 	close(lister.out);
 

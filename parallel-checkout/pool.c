@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Processes and pipes of a parallel checkout; see pool.h. */
 #include "git-compat-util.h"
-#include "advice.h"
 #include "compat/nonblock.h"
-#include "exec-cmd.h"
 #include "gettext.h"
 #include "parallel-checkout/pool.h"
 #include "parallel-checkout/silence.h"
@@ -11,12 +9,6 @@
 #include "strvec.h"
 #include "trace.h"
 #include "trace2.h"
-
-/* Longer than a worker takes to end its filters; after that, it hangs. */
-#define END_TIMEOUT_MS 4000
-
-/* Most filters end at once when there is nothing more to do. */
-#define LINGER_MS 1000
 
 static void close_fd(int *fd)
 {
@@ -59,7 +51,7 @@ static int start_worker(struct pool_worker *worker, const struct strvec *args,
 #endif
 	cp->clean_on_exit = 1;
 	cp->wait_after_clean = 1;
-	cp->clean_timeout_ms = END_TIMEOUT_MS;
+	cp->clean_timeout_ms = POOL_END_TIMEOUT_MS;
 	strvec_pushv(&cp->args, args->v);
 	strvec_pushf(&cp->args, "--protocol=%d", WIRE_PROTOCOL);
 	if (may_filter && cp->no_stderr)
@@ -93,6 +85,7 @@ int pool_start(struct worker_pool *pool, int nr, const struct strvec *args)
 
 	if (nr > pool->alloc - had)
 		BUG("too many checkout workers");
+	pool->starting = 1;
 	if (pool->quiet)
 		be_silent();
 
@@ -117,6 +110,7 @@ int pool_start(struct worker_pool *pool, int nr, const struct strvec *args)
 	if (err)
 		trace2_data_string("pcheckout", NULL, "workers/failed",
 				   strerror(err));
+	pool->starting = 0;
 	pool->running += pool->nr - had;
 	pool->in_use = pool->nr;
 	return pool->nr - had;
@@ -323,14 +317,43 @@ static int receive_frames(struct worker_pool *pool, struct pool_worker *worker)
 	return n;
 }
 
-void pool_end_workers(struct worker_pool *pool)
+static int has_work(const struct worker_pool *pool, int number)
 {
+	for (size_t id = 0; id < pool->holder_alloc; id++)
+		if (abs(pool->holder[id]) == number)
+			return 1;
+	return 0;
+}
+
+/* End all workers, or those that have nothing to do; what they had is lost. */
+static void end_workers(struct worker_pool *pool, int only_idle)
+{
+	uint64_t end_ns = getnanotime() + POOL_LINGER_MS * (uint64_t)1000000;
+
+	for (int i = 0; i < pool->nr; i++)
+		if (!only_idle || !has_work(pool, i + 1))
+			close_fd(&pool->workers[i].cp.in);
 	be_silent();
 	pool->results_nr = 0;
-	for (int i = 0; i < pool->nr; i++)
-		if (is_running(&pool->workers[i]))
-			lose_worker(pool, &pool->workers[i]);
+	for (int i = 0; i < pool->nr; i++) {
+		struct pool_worker *worker = &pool->workers[i];
+
+		if (!is_running(worker) || worker->cp.in >= 0)
+			continue;
+		if (only_idle)
+			wire_wait(worker->cp.out, end_ns);
+		lose_worker(pool, worker);
+	}
 	end_silence();
+}
+
+int pool_give_way(struct worker_pool *pool)
+{
+	int had = pool->running;
+
+	if (!pool->starting)
+		end_workers(pool, 1);
+	return pool->running < had;
 }
 
 void pool_poll(struct worker_pool *pool, int timeout_ms)
@@ -356,7 +379,7 @@ void pool_poll(struct worker_pool *pool, int timeout_ms)
 	start_ns = getnanotime();
 	ready = poll(pool->pollfds, 2 * pool->nr, timeout_ms);
 	if (ready < 0 && errno != EINTR)
-		pool_end_workers(pool);
+		end_workers(pool, 0);
 	pool->waited_ns += getnanotime() - start_ns;
 
 	for (int i = 0; ready > 0 && i < pool->nr; i++) {
@@ -368,21 +391,6 @@ void pool_poll(struct worker_pool *pool, int timeout_ms)
 		if (pollfd[0].revents && receive_frames(pool, worker))
 			lose_worker(pool, worker);
 	}
-}
-
-int pool_wait_for_pipe(int fd, uint64_t end_ns)
-{
-	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
-	uint64_t now_ns = getnanotime();
-	int ready;
-
-	/* The timer of the progress interrupts it once in a second. */
-	do {
-		ready = poll(&pollfd, 1, now_ns < end_ns ?
-			     (end_ns - now_ns) / 1000000 + 1 : 0);
-		now_ns = getnanotime();
-	} while (ready < 0 && errno == EINTR && now_ns < end_ns);
-	return ready > 0 ? 0 : -1;
 }
 
 void pool_collect(struct worker_pool *pool)
@@ -410,16 +418,8 @@ static void wait_at_exit(struct child_process *cp)
 
 void pool_finish(struct worker_pool *pool)
 {
-	int still_running = 0, n = pool->to_report;
-	uint64_t end_ns = getnanotime() + LINGER_MS * (uint64_t)1000000;
-
-	if (n)
-		warning(Q_("a checkout worker has ended early; its files are written again",
-			   "%d checkout workers have ended early; their files are written again",
-			   n), n);
-	if (n && !pool->batches)
-		advise(_("no worker has done anything; "
-			 "is 'git' in '%s' of this version?"), git_exec_path());
+	int still_running = 0;
+	uint64_t end_ns = getnanotime() + POOL_LINGER_MS * (uint64_t)1000000;
 
 	pool_hang_up(pool);	/* so that they end at the same time */
 	for (int i = 0; i < pool->nr; i++) {
@@ -430,7 +430,7 @@ void pool_finish(struct worker_pool *pool)
 		 * our own, a filter that goes on is waited for when we exit.
 		 */
 		if (is_running(worker) && pool->may_filter &&
-		    pool_wait_for_pipe(worker->cp.out, end_ns)) {
+		    wire_wait(worker->cp.out, end_ns)) {
 			close_fd(&worker->cp.out);
 			worker->cp.clean_on_exit_handler = wait_at_exit;
 			still_running = 1;

@@ -24,6 +24,12 @@
  */
 #define POOL_BATCHES_PER_WORKER 2
 
+/* A worker that is told to end and has not by then hangs. */
+#define POOL_END_TIMEOUT_MS 4000
+
+/* So long, it may take when it ends by itself, before it is told to. */
+#define POOL_LINGER_MS 1000
+
 struct pool_worker {
 	/* cp.in is -1 if it takes no more, cp.out if it was lost. */
 	struct child_process cp;
@@ -55,6 +61,7 @@ struct worker_pool {
 	struct pool_worker *workers;
 	int nr, alloc;		/* have been started; can be */
 	int running;		/* have not been lost */
+	unsigned starting : 1;	/* more, for which none is to end */
 
 	/*
 	 * What the last pool_poll() has brought. CHECKOUT_PENDING: the worker
@@ -78,7 +85,7 @@ struct worker_pool {
 
 	uint64_t waited_ns;	/* by pool_poll() */
 	int lost_workers;	/* that ended before their work did */
-	int to_report;		/* of these, by pool_finish() */
+	int to_report;		/* of these, by the caller */
 };
 
 /* Make a pool that has no worker, and will never have more than `max`. */
@@ -130,14 +137,11 @@ void pool_end_batch(struct worker_pool *pool, int worker);
  */
 void pool_poll(struct worker_pool *pool, int timeout_ms);
 
-/* End all workers and reap them; what they have not answered is lost. */
-void pool_end_workers(struct worker_pool *pool);
-
 /*
- * Wait until the pipe has something to read or its end, or it is end_ns by
- * getnanotime(). Returns -1 in the latter case, or if that cannot be known.
+ * End the workers that hold nothing, reap them, and return 1, or 0 if there is
+ * none. They have a second to end by themselves.
  */
-int pool_wait_for_pipe(int fd, uint64_t end_ns);
+int pool_give_way(struct worker_pool *pool);
 
 /*
  * Once there is no unanswered batch, and nobody gives the workers anything any

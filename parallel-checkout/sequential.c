@@ -130,8 +130,8 @@ static const char *why_place_is_sequential(const struct checkout *state)
 		.base = STRBUF_INIT,
 	};
 
-	/* Nothing is read from a place that does not exist. */
-	if (!strbuf_realpath(&search.base, *dir ? dir : ".", 0))
+	/* It is made if it does not exist. */
+	if (!strbuf_realpath_forgiving(&search.base, *dir ? dir : ".", 0))
 		goto out;
 
 	/* Files are written where Git looks for attributes of others. */

@@ -6,6 +6,7 @@
 #include "git-compat-util.h"
 #include "parallel-checkout/wire.h"
 #include "strbuf.h"
+#include "trace.h"
 
 #define FRAME_HEAD 8
 
@@ -86,6 +87,21 @@ void wire_put_outcome(struct strbuf *out,
 void wire_put_result(struct strbuf *out, const struct checkout_result *result)
 {
 	strbuf_add(out, result, sizeof(*result));
+}
+
+int wire_wait(int fd, uint64_t end_ns)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	uint64_t now_ns = getnanotime();
+	int ready;
+
+	/* The timer of the progress interrupts it once in a second. */
+	do {
+		ready = poll(&pollfd, 1, now_ns < end_ns ?
+			     (end_ns - now_ns) / 1000000 + 1 : 0);
+		now_ns = getnanotime();
+	} while (ready < 0 && errno == EINTR && now_ns < end_ns);
+	return ready > 0 ? 0 : -1;
 }
 
 ssize_t wire_next_frame(const char *buf, size_t len, struct wire_frame *frame)

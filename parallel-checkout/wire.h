@@ -69,6 +69,12 @@ void wire_put_outcome(struct strbuf *out,
 void wire_put_result(struct strbuf *out, const struct checkout_result *result);
 
 /*
+ * Wait until a pipe has something to read or its end, or it is end_ns by
+ * getnanotime(). Returns -1 in the latter case, or if that cannot be known.
+ */
+int wire_wait(int fd, uint64_t end_ns);
+
+/*
  * Look for a frame at the start of buf[0..len). Returns the number of bytes
  * that it takes, with `frame` pointing into `buf`; 0 if more bytes are needed
  * first; and -1 if this is no frame, after which the stream is of no use.

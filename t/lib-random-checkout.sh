@@ -196,10 +196,11 @@ without_warnings () {
 	esac
 }
 
-# How deep a walk comes with few descriptors depends on how many are open by then.
+# How deep a walk comes with few descriptors depends on how many are open by then,
+# and so does whether it comes to its end.
 without_depth () {
-	sed -e "/: Too many open files\$/s/\(could not open directory\) '.*'/\1/" \
-		-e "/: Too many open files\$/s/\(unable to access\) '.*'/\1/"
+	sed -e "/^err: warning: could not open directory .*: Too many open files\$/d" \
+		-e "/^err: warning: unable to access .*: Too many open files\$/d"
 }
 
 # "checkout-index --temp" of the base tells the name of a file that it has removed,

@@ -1977,6 +1977,22 @@ test_expect_success 'a blob that is replaced' '
 	test_cmp expect eol.2/out/f7
 '
 
+test_expect_success 'replacements that go round, of files that are up to date' '
+	git init -q round &&
+	test_commit -C round one &&
+	test_commit -C round two &&
+	test-tool chmtime =-60 round/one.t round/two.t &&
+	git -C round update-index --refresh &&
+	one=$(git -C round rev-parse HEAD:one.t) &&
+	two=$(git -C round rev-parse HEAD:two.t) &&
+	git -C round replace $one $two &&
+	git -C round replace $two $one &&
+	for n in 1 2
+	do
+		with_workers $n -C round checkout-index -a -f || return 1
+	done
+'
+
 # It is no attribute file then, and until it is found out, there is the old one.
 test_expect_success EXPENSIVE 'an attribute file that is too large' '
 	git init -q odd &&
@@ -2013,14 +2029,19 @@ test_expect_success 'checkout-index writes attribute files of others' '
 		git add . &&
 		git commit -q -m files
 	) &&
-	for n in 1 2
+	for removed in nothing sub
 	do
-		rm -rf eol.$n &&
-		git clone -q dotted eol.$n &&
-		with_workers $n -C eol.$n checkout-index -a -f --prefix=sub/. &&
-		rm -rf eol.$n/.git || return 1
+		for n in 1 2
+		do
+			rm -rf eol.$n &&
+			git clone -q dotted eol.$n &&
+			rm -rf eol.$n/$removed &&
+			with_workers $n -C eol.$n \
+				checkout-index -a -f --prefix=sub/. &&
+			rm -rf eol.$n/.git || return 1
+		done &&
+		diff -r eol.1 eol.2 || return 1
 	done &&
-	diff -r eol.1 eol.2 &&
 	with_workers 2 -C dotted checkout-index -a -f --prefix=out/ &&
 	test "$(stat_of workers)" = 2
 '

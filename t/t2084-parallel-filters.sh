@@ -11,6 +11,7 @@ TEST_PASSES_SANITIZE_LEAK=true
 . ./test-lib.sh
 . "$TEST_DIRECTORY/lib-parallel-checkout.sh"
 . "$TEST_DIRECTORY/lib-broken-worker.sh"
+. "$TEST_DIRECTORY/lib-faulty-calls.sh"
 
 sane_unset GIT_TEST_CHECKOUT_WORKERS GIT_TEST_FILTER_PARALLEL
 
@@ -1035,6 +1036,44 @@ test_expect_success SIGNALS 'a filter that goes on does not hold up the command'
 	wait $main &&
 	test_path_is_file ended &&
 	test_must_be_empty err
+'
+
+# Two forks are for the workers, of which one has something that is delayed. The
+# filter of the other one is not killed.
+test_expect_success PRELOAD_FAULTS 'an idle worker gives way while another one holds something' '
+	test_when_finished "rm -rf two" &&
+	write_script linger.sh <<-EOF &&
+	echo >>"$TRASH/started"
+	"$TOOL" checkout-filter --name=linger process
+	echo >>"$TRASH/ended"
+	EOF
+	rm -f started ended &&
+	git init -q two &&
+	for i in $(test_seq 200)
+	do
+		echo $i >two/$i.plain &&
+		echo $i >two/a$i.linger || return 1
+	done &&
+	echo late >two/a.late &&
+	echo upper >two/z.upper &&
+	git -C two add . &&
+	git -C two commit -q -m files &&
+	cat >two/.git/info/attributes <<-\EOF &&
+	*.late filter=late
+	*.linger filter=linger
+	*.upper filter=upper
+	EOF
+	test_config_global filter.upper.smudge "tr a-z A-Z" &&
+	rm two/*.* two/.git/index &&
+	test_env FAULTS_NTH=3 with_faults fork \
+		git -C two -c checkout.workers=2 \
+		-c checkout.thresholdForParallelism=0 reset -q --hard 2>err &&
+	test_grep "^fork" faults &&
+	test_must_be_empty err &&
+	echo UPPER >expect &&
+	test_cmp expect two/z.upper &&
+	test -s two/a.late &&
+	test_cmp started ended
 '
 
 test_expect_success SIGNALS 'a filter that stops answering and goes on is reported at once' '

@@ -196,7 +196,8 @@ void add_config(struct random_case *c, struct strbuf *out)
 				"core.attributesFile=attrs");
 	if (c->submodules && !one_in(c, 4))
 		add_config_line(c, out, "submodule.recurse=true");
-	if (c->included)
+	/* A fetch reads it as it is by then, and ours come before files. */
+	if (c->included && c->source != PARTIAL)
 		add_config_line(c, out, "include.path=../.gitconfig");
 	if (c->filters && one_in(c, 4))
 		add_config_line(c, out, one_in(c, 2) ?
