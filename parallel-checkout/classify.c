@@ -274,7 +274,9 @@ enum entry_class classify_entry(struct parallel_checkout *pc,
 	class = classify_path(pc, entry, st);
 	if (class == ENTRY_UNSEEN)
 		return class;
-	if (lookup_replace_object(the_repository, &ce->oid) != &ce->oid)
+	/* That may die, so do not ask for a blob that is not read. */
+	if (class == ENTRY_ORDINARY &&
+	    lookup_replace_object(the_repository, &ce->oid) != &ce->oid)
 		return ENTRY_UNFIT;
 	entry->item.mode = create_ce_mode(ce->ce_mode);
 	oidcpy(&entry->item.oid, &ce->oid);

@@ -5,7 +5,6 @@
 #include "convert.h"
 #include "hex.h"
 #include "parallel-checkout/donors.h"
-#include "parallel-checkout/pool.h"
 #include "parallel-checkout/silence.h"
 #include "parallel-checkout/wire.h"
 #include "repository.h"

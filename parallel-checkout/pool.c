@@ -338,7 +338,7 @@ static void end_workers(struct worker_pool *pool, int only_idle)
 	for (int i = 0; i < pool->nr; i++) {
 		struct pool_worker *worker = &pool->workers[i];
 
-		if (!is_running(worker) || worker->cp.in >= 0)
+		if (!is_running(worker) || (only_idle && has_work(pool, i + 1)))
 			continue;
 		if (only_idle)
 			wire_wait(worker->cp.out, end_ns);
