@@ -52,7 +52,8 @@ void blob_prefetch_add_entry(struct blob_prefetch *prefetch,
 /*
  * Fetch what was added, and release `prefetch`. What cannot be had is asked
  * for again when its turn comes, and the command fails then, as it would have
- * without this; "git fetch" says so both times.
+ * without this; "git fetch" says so both times. It sees nothing of the files
+ * that are written later, of which one can be part of its configuration.
  */
 void blob_prefetch_run(struct blob_prefetch *prefetch);
 
