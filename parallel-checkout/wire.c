@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Encode and decode the messages between the main process of a parallel
- * checkout and its workers. The decoder trusts nothing: see wire.h.
+ * checkout and its workers, and wait for them. The decoder trusts nothing: see
+ * wire.h.
  */
 #include "git-compat-util.h"
 #include "parallel-checkout/wire.h"
