@@ -1287,7 +1287,8 @@ test_expect_success 'a worker that is told to end leaves no part of a file' '
 	fi
 '
 
-# Its filter keeps it waiting, and somebody else writes the file meanwhile.
+# It removes its file, then its filter keeps it waiting, and somebody else writes one
+# of that name meanwhile. Not earlier: nobody can look at a file and remove it at once.
 test_expect_success !MINGW,PIPE 'nor does it remove another file later' '
 	write_script stays <<-EOF &&
 	trap "" TERM
@@ -1313,6 +1314,10 @@ test_expect_success !MINGW,PIPE 'nor does it remove another file later' '
 		i=$(($i + 1)) || return 1
 	done &&
 	kill $worker &&
+	until ! test -e replaced || test $i = 200000
+	do
+		i=$(($i + 1)) || return 1
+	done &&
 	cp other newer &&
 	mv newer replaced &&
 	! wait $worker &&
