@@ -1266,13 +1266,23 @@ test_expect_success 'nobody listens, so nothing is written' '
 	test_path_is_file listened/old
 '
 
-# It may be done before it is told.
-test_expect_success 'a worker that is told to end leaves no part of a file' '
+# Have "frames" in the pipe "input", to which more might come: a worker that
+# reads it does not end by itself.
+open_input () {
+	rm -f input &&
+	mkfifo input &&
+	exec 9<>input &&
+	test_when_finished "exec 9>&-" &&
+	cat frames >&9
+}
+
+test_expect_success PIPE 'a worker that is told to end leaves no part of a file' '
 	test-tool genrandom large 40000000 >large &&
 	large=$(git -c core.compression=0 hash-object -w large) &&
 	item 1 ended $large | encode &&
+	open_input &&
 	{ git -c core.bigFileThreshold=1m checkout--worker --protocol=6 \
-		<frames >answer & } &&
+		<input >answer & } &&
 	worker=$! &&
 	i=0 &&
 	until test -e ended || test $i = 100000
@@ -1287,8 +1297,9 @@ test_expect_success 'a worker that is told to end leaves no part of a file' '
 	fi
 '
 
-# It removes its file, then its filter keeps it waiting, and somebody else writes one
-# of that name meanwhile. Not earlier: nobody can look at a file and remove it at once.
+# It removes its file, then its filter keeps it waiting, and somebody else
+# writes one of that name meanwhile. Not earlier: nobody can look at a file and
+# remove it at once.
 test_expect_success !MINGW,PIPE 'nor does it remove another file later' '
 	write_script stays <<-EOF &&
 	trap "" TERM
@@ -1299,12 +1310,7 @@ test_expect_success !MINGW,PIPE 'nor does it remove another file later' '
 		item 1 stays.filtered $hello 100644 process=./stays &&
 		item 2 replaced $large
 	} | encode &&
-	# more might come: it does not end by itself
-	rm -f input &&
-	mkfifo input &&
-	exec 9<>input &&
-	test_when_finished "exec 9>&-" &&
-	cat frames >&9 &&
+	open_input &&
 	{ git -c core.bigFileThreshold=1m checkout--worker --protocol=6 --filters \
 		<input >answer & } &&
 	worker=$! &&
