@@ -70,17 +70,18 @@ class Scenario:
 
     setup      a shell script that makes the template, of which each run has a copy
     argv       the command; cwd is the directory of the copy to run it in
-    processes  in which of its processes calls fail; None: in all that it starts
+    processes  in which of its processes calls fail; None: in all that it starts,
+    spared     but these
     tree       the working tree whose files, index and references are its result
     repos      others that have to be valid afterwards
     created    whether the command makes `tree`, and removes it if it fails
-    says       whether what it says is a part of its result
+    says       whether what it prints is a part of its result
     base       whether the base can run it
     """
 
     def __init__(self, name, setup, argv, tree, cwd='.', processes=('main',),
                  repos=(), created=False, says=False, config=(), env=None,
-                 base=True):
+                 base=True, spared=()):
         self.name = name
         self.setup = setup
         self.argv = argv
@@ -93,6 +94,7 @@ class Scenario:
         self.config = list(config)
         self.env = env or {}
         self.base = base
+        self.spared = spared
 
 
 PARALLEL = [('checkout.workers', '2'), ('checkout.thresholdForParallelism', '0')]
@@ -165,8 +167,9 @@ make -s -C "$GIT_EXEC_PATH/contrib/workspace" all
 
 
 def workspace(verb):
+    # When "git hook" fails, all is done, as with "git worktree add".
     scenario = checkout('workspace-' + verb, setup=BUILD_WORKSPACE, processes=None,
-                        says=True, base=False)
+                        spared=('hook#1',), says=True, base=False)
     scenario.argv = ['sh', os.path.join(HERE, 'workspace.sh'), verb]
     return scenario
 

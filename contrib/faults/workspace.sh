@@ -57,6 +57,8 @@ listed () {
 	} | sed "s,${PWD%/*},TOP,g"
 }
 
+# A file system in user space would outlive the namespace.
+trap 'umount ../ws 2>/dev/null' EXIT
 case $1 in
 add)
 	faulty add -q --detach ../ws two || {
