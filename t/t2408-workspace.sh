@@ -1190,6 +1190,51 @@ test_expect_success 'kill -9 at any step of remove' '
 	test_nothing_left
 '
 
+# usage: deaf_workspace <text> <arguments>: no "git config" with that text can read
+deaf_workspace () {
+	DEAF_TO="$1" &&
+	export DEAF_TO &&
+	shift &&
+	PATH="$TRASH_DIRECTORY/deaf:$PATH" "$SOURCE/git-workspace" "$@"
+}
+
+test_expect_success 'a setting that cannot be read is not taken for unset' '
+	mkdir deaf &&
+	write_script deaf/git <<-EOF &&
+	case "\$1 \$*" in
+	"config "*"\$DEAF_TO"*)
+		echo "fatal: cannot read" >&2
+		exit 128 ;;
+	esac
+	exec "$(command -v git)" "\$@"
+	EOF
+	git init quiet &&
+	test_commit -C quiet one &&
+	cp quiet/.git/config config.before &&
+	for text in "^(workspace" core.bare core.worktree
+	do
+		(
+			cd quiet &&
+			test_expect_code 128 \
+				deaf_workspace "$text" add --detach ../k 2>../err
+		) &&
+		test_grep "cannot read the configuration" err &&
+		test_path_is_missing k &&
+		test_path_is_missing quiet/.git/worktrees/k &&
+		test_cmp config.before quiet/.git/config || return 1
+	done &&
+	git -C quiet config extensions.worktreeConfig true &&
+	git -C quiet config --worktree a.b c &&
+	(
+		cd quiet &&
+		test_expect_code 128 \
+			deaf_workspace core.bare add --detach ../k 2>../err
+	) &&
+	test_grep "cannot read the configuration" err &&
+	test_path_is_missing k &&
+	test_path_is_missing quiet/.git/worktrees/k
+'
+
 test_expect_success 'one that is half made goes' '
 	git worktree add --no-checkout --detach --lock \
 		--reason "it is a workspace: see ${SQ}git workspace${SQ}" k &&
