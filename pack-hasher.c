@@ -252,8 +252,6 @@ void pack_hasher_end_threads(struct pack_hasher *h)
 
 void pack_hasher_free(struct pack_hasher *h)
 {
-	if (!h)
-		return;
 	pack_hasher_end_threads(h);
 	pthread_mutex_destroy(&h->mutex);
 	pthread_cond_destroy(&h->ready);

@@ -104,9 +104,7 @@ static int can_reflink(const char *dir MAYBE_UNUSED, int force MAYBE_UNUSED)
 
 	if (force)
 		return 1;
-	if (statfs(dir, &fs))
-		return 0;
-	switch ((uint32_t)fs.f_type) {
+	switch (statfs(dir, &fs) ? 0 : (uint32_t)fs.f_type) {
 	case 0x58465342:	/* XFS */
 	case 0x9123683e:	/* Btrfs */
 	case 0xca451a4e:	/* bcachefs */

@@ -149,20 +149,23 @@ done
 for config in '' '-c checkout.workers=1'
 do
 	# Not a word about "already exists", nor about paths that collide.
-	test_expect_success PRELOAD_FAULTS "creations that are interrupted, ${config:-nothing set}" '
-		rm -rf clone &&
-		test_env FAULTS_NTH=3 with_faults create \
-			git $config clone -q repo clone 2>err &&
-		test_line_count -gt 5 faults &&
-		test_must_be_empty err &&
-		git -C clone diff --exit-code two -- &&
-		rm -r clone/a clone/d &&
-		test_env FAULTS_NTH=3 with_faults create \
-			git -C clone $config checkout-index -a 2>err &&
-		test_line_count -gt 5 faults &&
-		test_must_be_empty err &&
-		git -C clone diff --exit-code two --
-	'
+	for fault in create early
+	do
+		test_expect_success PRELOAD_FAULTS "$fault: creations that are interrupted, ${config:-nothing set}" '
+			rm -rf clone &&
+			test_env FAULTS_NTH=3 with_faults $fault \
+				git $config clone -q repo clone 2>err &&
+			test_line_count -gt 5 faults &&
+			test_must_be_empty err &&
+			git -C clone diff --exit-code two -- &&
+			rm -r clone/a clone/d &&
+			test_env FAULTS_NTH=3 with_faults $fault \
+				git -C clone $config checkout-index -a 2>err &&
+			test_line_count -gt 5 faults &&
+			test_must_be_empty err &&
+			git -C clone diff --exit-code two --
+		'
+	done
 done
 
 # As a filter may do; with that, entries come one after another.
@@ -198,6 +201,17 @@ test_expect_success PRELOAD_FAULTS 'creations that are always interrupted are an
 	with_faults create test_must_fail git -C clone checkout-index -a 2>err &&
 	test_grep "^error: unable to create file d/1: " err &&
 	test_path_is_missing clone/d/1
+'
+
+test_expect_success PRELOAD_FAULTS 'a file of somebody else is left alone' '
+	rm -rf clone &&
+	git clone -q repo clone &&
+	rm -r clone/d &&
+	test_when_finished "rm -rf clone" &&
+	with_faults other test_must_fail git -C clone checkout-index -a 2>err &&
+	test_grep "^error: unable to create file d/1: " err &&
+	echo other >expect &&
+	test_cmp expect clone/d/1
 '
 
 # Each look in turn, until there are no more.

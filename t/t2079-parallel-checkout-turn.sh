@@ -694,6 +694,19 @@ each_setting 'such a file becomes broken' '
 	git -C repo diff --exit-code two
 '
 
+each_setting 'files of configuration that cannot be, and are not read' '
+	init_repo main &&
+	mkdir repo/d &&
+	echo a >repo/a &&
+	echo b >repo/d/b &&
+	commit one &&
+	rm -r repo/a repo/d &&
+	git -C repo config includeIf.gitdir:/nowhere/.path "~no-such-user/file" &&
+	GIT_ATTR_NOSYSTEM=0 $GIT -C repo checkout -q -f 2>err &&
+	test_must_be_empty err &&
+	git -C repo diff --exit-code HEAD
+'
+
 #
 # processes
 #
@@ -828,6 +841,19 @@ test_lazy_prereq ULIMIT_FILE_SIZE '
 '
 
 test_have_prereq ULIMIT_FILE_SIZE &&
+each_setting 'a filter removes the directory that files go to' '
+	init_repo main &&
+	echo a >repo/a &&
+	echo "a filter=removes" >repo/.gitattributes &&
+	commit one &&
+	git -C repo config filter.removes.smudge "rm -r out; cat" &&
+	test_must_fail $GIT -C repo checkout-index --prefix=out/ a 2>err &&
+	echo "error: unable to create file out/a: No such file or directory" \
+		>expect &&
+	test_cmp expect err &&
+	test_path_is_missing repo/out
+'
+
 each_setting 'a limit on the size of files' '
 	init_repo main &&
 	for i in $(test_seq 200)

@@ -252,6 +252,14 @@ test_expect_success 'filters are run by a worker that is told so' '
 	test_cmp expect.err err
 '
 
+test_expect_success 'the commit that filters are told has to be one' '
+	test_expect_code 128 git checkout--worker --protocol=6 --filters \
+		--treeish=HEAD <frames >answer 2>err &&
+	echo "fatal: malformed object name ${SQ}HEAD${SQ}" >expect &&
+	test_cmp expect err &&
+	test_must_be_empty answer
+'
+
 test_expect_success 'a filter that fails is for others to report' '
 	write_script fails <<-\EOF &&
 	cat
@@ -305,7 +313,7 @@ test_expect_success 'setup of a filter that delays' '
 test_expect_success 'what is delayed is answered when it is asked for' '
 	{
 		item 1 late1 $hello 100644 delay=./late &&
-		item 2 late2 $other 100755 delay=./late &&
+		item 2 late2 $other 100755 delay=./late encoding=UTF-16 &&
 		item 3 soon $hello 100644 delay=./late &&
 		item 4 late3 $hello 100644 process=./late
 	} | encode --collect &&
@@ -1077,7 +1085,7 @@ test_expect_success 'very deep directories' '
 	rm -rf d
 '
 
-# The default is 1024 on many systems, and 256 on some.
+# Fewer than the parents that are kept open.
 test_expect_success ULIMIT_FILE_DESCRIPTORS 'very deep directories with few descriptors' '
 	deep=$(test_seq 300 | sed "s/.*/d/" | tr "\n" "/") &&
 	{
@@ -1086,7 +1094,7 @@ test_expect_success ULIMIT_FILE_DESCRIPTORS 'very deep directories with few desc
 		item 3 ${deep}b
 	} | encode &&
 	(
-		ulimit -n 160 &&
+		ulimit -n 20 &&
 		worker
 	) &&
 	! grep -v written actual &&
@@ -1149,6 +1157,13 @@ test_expect_success 'frames before the garbage are answered' '
 	2 written
 	EOF
 	test_cmp expect actual
+'
+
+test_expect_success 'items that cannot be read' '
+	test_expect_code 128 git checkout--worker --protocol=6 <. >answer 2>err &&
+	test_grep "^error: unable to receive checkout items: " err &&
+	test_line_count = 1 err &&
+	test_must_be_empty answer
 '
 
 test_expect_success 'truncated frame' '

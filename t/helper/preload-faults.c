@@ -4,6 +4,8 @@
  * which file systems of tests do not. FAULTS in the environment has one word:
  *
  *   create	the file is made, but open() says EINTR
+ *   early	the file is not made, and open() says EINTR
+ *   other	somebody else makes the file, and open() says EINTR
  *   symlink	the link is made, but symlink() says EINTR
  *   close	the file is closed, but close() says EINTR
  *   quota	write() says EDQUOT
@@ -96,13 +98,18 @@ static int open_at(int dir, const char *path, int flags, mode_t mode)
 {
 	int chosen = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) &&
 		is_chosen(path);
-	int fd = syscall(SYS_openat, dir, path, flags, mode);
+	int fd = chosen && want("early") ? -1 :
+		syscall(SYS_openat, dir, path, flags, mode);
 
-	if (fd < 0 || fd >= MAX_FDS)
-		return fd;
 	if (chosen)
 		note("open", path);
-	if (chosen && want("create")) {
+	if (chosen && want("early"))
+		errno = EINTR;
+	if (fd < 0 || fd >= MAX_FDS)
+		return fd;
+	if (chosen && want("other"))
+		syscall(SYS_write, fd, "other\n", 6);
+	if (chosen && (want("create") || want("other"))) {
 		syscall(SYS_close, fd);
 		errno = EINTR;
 		return -1;

@@ -7,6 +7,7 @@
 #include "hash.h"
 #include "parallel-checkout/wire.h"
 #include "strbuf.h"
+#include "trace.h"
 
 #define HEAD 8		/* length and type */
 #define MAX_ITEMS 8
@@ -238,6 +239,9 @@ static int decode(const char *buf, size_t len,
 			if (enc)
 				cl_assert(inside(copy + HEAD, copy + n, enc,
 						 strlen(enc)));
+			if (item.donor)
+				cl_assert_equal_i(item.ca.crlf_action,
+						  CRLF_BINARY);
 		}
 	} else if (frame.type == WIRE_RESULTS || frame.type == WIRE_LATE) {
 		struct checkout_outcome outcome;
@@ -337,6 +341,7 @@ void test_checkout_wire__donor(void)
 	struct checkout_item item;
 
 	init_item(&item, sha1, 1, "path");
+	item.ca.crlf_action = CRLF_AUTO;
 	item.donor = 1;
 	cl_assert(!is_refused(&item));
 	item.donor = CHECKOUT_MAX_DONORS + 1;
@@ -809,7 +814,7 @@ void test_checkout_wire__status(void)
 	}
 }
 
-/* An item for the other algorithm does not fit. */
+/* An item for the other algorithm does not fit, one for none always does. */
 void test_checkout_wire__other_algorithm(void)
 {
 	struct strbuf buf = STRBUF_INIT;
@@ -824,5 +829,65 @@ void test_checkout_wire__other_algorithm(void)
 	init_item(&item, sha256, 1, "p");
 	put_items(&buf, &item, 1);
 	cl_assert_equal_i(decode(buf.buf, buf.len, sha1, &nr), -1);
+	strbuf_reset(&buf);
+	item.oid.algo = GIT_HASH_UNKNOWN;
+	put_items(&buf, &item, 1);
+	cl_assert_equal_i(decode(buf.buf, buf.len, sha1, &nr), 1);
+	cl_assert_equal_u(nr, 1);
 	strbuf_release(&buf);
 }
+
+#ifndef GIT_WINDOWS_NATIVE
+static void on_alarm(int sig MAYBE_UNUSED)
+{
+}
+
+/* Wait for so many milliseconds; it has to last as long if nothing comes. */
+static int waits(int fd, int ms)
+{
+	uint64_t end_ns = getnanotime() + ms * (uint64_t)1000000;
+	int ret = wire_wait(fd, end_ns);
+
+	if (ret)
+		cl_assert(getnanotime() >= end_ns);
+	return ret;
+}
+
+void test_checkout_wire__wait(void)
+{
+	const struct itimerval soon = { { 0 }, { 0, 5000 } };
+	struct sigaction sa = { .sa_handler = on_alarm }, old_sa;
+	struct rlimit limit, few;
+	uint64_t end_ns;
+	int fd[2];
+
+	cl_must_pass(pipe(fd));
+	cl_assert_equal_i(wire_wait(fd[0], 0), -1);
+	cl_assert_equal_i(waits(fd[0], 20), -1);
+
+	/* interrupted, as by the timer of the progress */
+	cl_must_pass(sigaction(SIGALRM, &sa, &old_sa));
+	cl_must_pass(setitimer(ITIMER_REAL, &soon, NULL));
+	cl_assert_equal_i(waits(fd[0], 50), -1);
+	cl_must_pass(sigaction(SIGALRM, &old_sa, NULL));
+
+	/* a poll() that fails does not get better */
+	cl_must_pass(getrlimit(RLIMIT_NOFILE, &limit));
+	few = limit;
+	few.rlim_cur = 0;
+	cl_must_pass(setrlimit(RLIMIT_NOFILE, &few));
+	end_ns = getnanotime() + 5 * (uint64_t)1000000000;
+	cl_assert_equal_i(wire_wait(fd[0], end_ns), -1);
+	cl_must_pass(setrlimit(RLIMIT_NOFILE, &limit));
+	cl_assert(getnanotime() < end_ns);
+
+	/* what comes, and the end */
+	cl_assert_equal_i(write(fd[1], "x", 1), 1);
+	cl_assert_equal_i(wire_wait(fd[0], 0), 0);
+	cl_assert_equal_i(waits(fd[0], 5000), 0);
+	close(fd[1]);
+	cl_assert_equal_i(xread(fd[0], &(char){ 0 }, 1), 1);
+	cl_assert_equal_i(wire_wait(fd[0], 0), 0);
+	close(fd[0]);
+}
+#endif
