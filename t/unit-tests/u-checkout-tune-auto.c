@@ -402,3 +402,159 @@ void test_checkout_tune_auto__end(void)
 				  left < 40 ? 4 : 8);
 	}
 }
+
+/*
+ * One process has done `entries` entries in `busy_us`; more are queued, and
+ * none will be added.
+ */
+static struct tune_sample after(uint64_t entries, uint64_t busy_us,
+				size_t queued)
+{
+	struct tune_sample now = {
+		.now_ns = busy_us * 1000,
+		.entries = entries,
+		.busy_ns = busy_us * 1000,
+		.queued = queued,
+		.workers = 1,
+		.cores = 4,
+		.max_workers = 16,
+		.complete = 1,
+	};
+
+	return now;
+}
+
+static int start(const struct tune_sample *now, int threshold)
+{
+	struct tune_auto tune = { 0 };
+
+	return tune_auto_start(&tune, threshold, now);
+}
+
+static const char *why(struct tune_sample now)
+{
+	struct tune_auto tune = { 0 };
+
+	cl_assert(tune_auto_start(&tune, -1, &now) > 0);
+	return tune.why;
+}
+
+/* Each limit, on both of its sides. */
+void test_checkout_tune_auto__waiting_limit(void)
+{
+	struct tune_sample now = after(100, 40000, 0);
+
+	cl_assert(!tune_is_waiting(&now));
+	now.busy_ns++;
+	cl_assert(tune_is_waiting(&now));
+	now = after(50, 40000, 0);
+	now.bytes = 50 * 16 * 1024;
+	cl_assert(!tune_is_waiting(&now));
+	now.bytes--;
+	cl_assert(tune_is_waiting(&now));
+
+	/* eight share a processor */
+	now = after(100, 80000, 0);
+	now.workers = 32;
+	cl_assert(!tune_is_waiting(&now));
+	now.busy_ns++;
+	cl_assert(tune_is_waiting(&now));
+
+	/* as long as it is a guess */
+	now = after(100, 10000, 0);
+	now.workers = 20;
+	cl_assert(!tune_is_waiting(&now));
+	now.busy_ns--;
+	cl_assert(tune_is_waiting(&now));
+	now.workers = 16;
+	cl_assert(!tune_is_waiting(&now));
+}
+
+void test_checkout_tune_auto__start_limit(void)
+{
+	struct tune_sample now;
+
+	/* nothing is known */
+	now = after(900, 9999, 32);
+	cl_assert_equal_i(start(&now, -1), 4);
+	now.queued--;
+	cl_assert_equal_i(start(&now, -1), 0);
+
+	/* the rest takes as long as what is done; or there are many */
+	now = after(10, 10000, 10);
+	cl_assert_equal_i(start(&now, -1), 8);
+	now.queued--;
+	cl_assert_equal_i(start(&now, -1), 0);
+	now = after(1000, 10000, 256);
+	cl_assert_equal_i(start(&now, -1), 4);
+	now.queued--;
+	cl_assert_equal_i(start(&now, -1), 0);
+
+	/* with a threshold, while more are coming */
+	now = after(0, 0, 256);
+	now.complete = 0;
+	cl_assert_equal_i(start(&now, 0), 4);
+	now.queued--;
+	cl_assert_equal_i(start(&now, 0), 0);
+
+	/* no more workers than entries, if that is all */
+	now = after(1, 10000, 3);
+	cl_assert_equal_i(start(&now, -1), 3);
+	now.complete = 0;
+	cl_assert_equal_i(start(&now, -1), 8);
+}
+
+void test_checkout_tune_auto__reasons(void)
+{
+	cl_assert_equal_s(why(after(0, 0, 1000)), "there is enough to do");
+	cl_assert_equal_s(why(after(1000, 9999, 1000)),
+			  "there is enough to do");
+	cl_assert_equal_s(why(after(1000, 10000, 1000)),
+			  "the main process has been busy");
+	cl_assert_equal_s(why(after(10, 10000, 1000)),
+			  "the main process has waited");
+}
+
+/* The time that a batch is to take. */
+void test_checkout_tune_auto__batch_time(void)
+{
+	struct tune_sample now = after(0, 0, 10000);
+
+	cl_assert_equal_i(tune_batch_size(&now), 8);
+	now = after(100, 10000, 10000);
+	cl_assert_equal_i(tune_batch_size(&now), 40);
+	now = after(10, 10000, 10000);
+	cl_assert_equal_i(tune_batch_size(&now), 40);
+}
+
+void test_checkout_tune_auto__measure_limit(void)
+{
+	const struct tune_sample since = after(1000, 100000, 10000);
+	const struct tune_auto measuring = {
+		.phase = TUNE_MEASURING,
+		.since = since,
+		.workers = 2,
+		.last_rate = 1e9,	/* of a trial that has ended */
+	};
+	struct tune_auto tune = measuring;
+	struct tune_sample now = since;
+
+	now.now_ns += 40 * 1000 * 1000;
+	now.busy_ns += 400 * 1000;
+	now.entries += 3;
+	cl_assert_equal_i(tune_auto_next(&tune, &now), 2);
+	now.entries++;
+	now.now_ns--;
+	cl_assert_equal_i(tune_auto_next(&tune, &now), 2);
+	now.now_ns++;
+	cl_assert_equal_i(tune_auto_next(&tune, &now), 4);
+	cl_assert_equal_s(tune.why, "more might be faster");
+
+	/* there are no more to try */
+	tune = measuring;
+	tune.workers = 4;
+	now.entries += 4;
+	cl_assert_equal_i(tune_auto_next(&tune, &now), 4);
+	cl_assert_equal_i(tune.phase, TUNE_MEASURING);
+	cl_assert(!tune.why);
+}

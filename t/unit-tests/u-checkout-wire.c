@@ -858,10 +858,12 @@ void test_checkout_wire__wait(void)
 	const struct itimerval soon = { { 0 }, { 0, 5000 } };
 	struct sigaction sa = { .sa_handler = on_alarm }, old_sa;
 	struct rlimit limit, few;
+	struct pollfd pollfd = { .events = POLLIN };
 	uint64_t end_ns;
 	int fd[2];
 
 	cl_must_pass(pipe(fd));
+	pollfd.fd = fd[0];
 	cl_assert_equal_i(wire_wait(fd[0], 0), -1);
 	cl_assert_equal_i(waits(fd[0], 20), -1);
 
@@ -871,15 +873,17 @@ void test_checkout_wire__wait(void)
 	cl_assert_equal_i(waits(fd[0], 50), -1);
 	cl_must_pass(sigaction(SIGALRM, &old_sa, NULL));
 
-	/* a poll() that fails does not get better */
+	/* a poll() that fails does not get better; valgrind's does not fail */
 	cl_must_pass(getrlimit(RLIMIT_NOFILE, &limit));
 	few = limit;
 	few.rlim_cur = 0;
 	cl_must_pass(setrlimit(RLIMIT_NOFILE, &few));
-	end_ns = getnanotime() + 5 * (uint64_t)1000000000;
-	cl_assert_equal_i(wire_wait(fd[0], end_ns), -1);
+	if (poll(&pollfd, 1, 0) < 0) {
+		end_ns = getnanotime() + 5 * (uint64_t)1000000000;
+		cl_assert_equal_i(wire_wait(fd[0], end_ns), -1);
+		cl_assert(getnanotime() < end_ns);
+	}
 	cl_must_pass(setrlimit(RLIMIT_NOFILE, &limit));
-	cl_assert(getnanotime() < end_ns);
 
 	/* what comes, and the end */
 	cl_assert_equal_i(write(fd[1], "x", 1), 1);
