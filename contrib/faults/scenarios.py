@@ -77,11 +77,12 @@ class Scenario:
     created    whether the command makes `tree`, and removes it if it fails
     says       whether what it prints is a part of its result
     base       whether the base can run it
+    mounts     whether it needs what an ordinary user may not have
     """
 
     def __init__(self, name, setup, argv, tree, cwd='.', processes=('main',),
                  repos=(), created=False, says=False, config=(), env=None,
-                 base=True, spared=()):
+                 base=True, spared=(), mounts=False):
         self.name = name
         self.setup = setup
         self.argv = argv
@@ -94,6 +95,7 @@ class Scenario:
         self.config = list(config)
         self.env = env or {}
         self.base = base
+        self.mounts = mounts
         self.spared = spared
 
 
@@ -169,7 +171,8 @@ make -s -C "$GIT_EXEC_PATH/contrib/workspace" all
 def workspace(verb):
     # When "git hook" fails, all is done, as with "git worktree add".
     scenario = checkout('workspace-' + verb, setup=BUILD_WORKSPACE, processes=None,
-                        spared=('hook#1',), says=True, base=False)
+                        spared=('hook#1',), says=True, base=False,
+                        mounts=True)
     scenario.argv = ['sh', os.path.join(HERE, 'workspace.sh'), verb]
     return scenario
 

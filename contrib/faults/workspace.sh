@@ -41,6 +41,17 @@ present () {
 	fi
 }
 
+absent () {
+	git workspace prune || exit
+	test ! -e ../ws/.git || git workspace remove --force ../ws || exit
+}
+
+# It was made, and only what comes after that has failed.
+whole () {
+	test "$(git -C ../ws rev-parse HEAD)" = "$(git rev-parse two)" &&
+	git -C ../ws diff --quiet HEAD
+}
+
 shown () {
 	(
 		cd ../ws || exit
@@ -61,9 +72,10 @@ listed () {
 trap 'umount ../ws 2>/dev/null' EXIT
 case $1 in
 add)
+	absent
 	faulty add -q --detach ../ws two || {
 		code=$?
-		test ! -e ../ws || echo "problem: left: ws"
+		test ! -e ../ws || whole || echo "problem: left: ws"
 		exit $code
 	}
 	shown
