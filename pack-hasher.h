@@ -67,8 +67,7 @@ struct pack_hasher *pack_hasher_new(const struct git_hash_algo *algo,
 void pack_hasher_end_threads(struct pack_hasher *hasher);
 
 /*
- * End the threads and release the hasher. The queue must be
- * empty.
+ * End the threads and release the hasher. The queue must be empty.
  */
 void pack_hasher_free(struct pack_hasher *hasher);
 

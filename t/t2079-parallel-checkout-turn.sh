@@ -836,11 +836,6 @@ each_setting 'SIGCHLD is ignored' '
 	git -C files diff --exit-code HEAD
 '
 
-test_lazy_prereq ULIMIT_FILE_SIZE '
-	(ulimit -f 8 && test-tool genrandom a 1000 >small)
-'
-
-test_have_prereq ULIMIT_FILE_SIZE &&
 each_setting 'a filter removes the directory that files go to' '
 	init_repo main &&
 	echo a >repo/a &&
@@ -854,6 +849,11 @@ each_setting 'a filter removes the directory that files go to' '
 	test_path_is_missing repo/out
 '
 
+test_lazy_prereq ULIMIT_FILE_SIZE '
+	(ulimit -f 8 && test-tool genrandom a 1000 >small)
+'
+
+test_have_prereq ULIMIT_FILE_SIZE &&
 each_setting 'a limit on the size of files' '
 	init_repo main &&
 	for i in $(test_seq 200)
